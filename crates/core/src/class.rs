@@ -1,0 +1,75 @@
+//! Classes: jobs that a policy need not tell apart.
+//!
+//! Two jobs with the same GPU range, the same GPU models and the same forecast of speed per model are one
+//! class: a share program over classes is exact and much smaller than one over jobs.
+
+use crate::{ClassIndex, Forecast, GpuRange, JobSpec, ModelFilter, PerModel, Rate, Table};
+use std::collections::BTreeMap;
+
+/// What makes two jobs the same class.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClassKey {
+    gpus: GpuRange,
+    models: ModelFilter,
+    speed: PerModel<u64>,
+}
+
+impl ClassKey {
+    /// The class of a job, given what is believed of its speed.
+    pub fn of(spec: &JobSpec, forecast: &Forecast) -> Self {
+        let mut speed = PerModel::all(0);
+        for (key, estimate) in speed.0.iter_mut().zip(&forecast.speed.0) {
+            *key = estimate.mean.key();
+        }
+        Self { gpus: spec.gpus, models: spec.models, speed }
+    }
+}
+
+/// Jobs that a policy need not tell apart.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Their GPU range.
+    pub gpus: GpuRange,
+    /// Their speed per GPU model.
+    pub speed: PerModel<Rate>,
+    /// How many active jobs there are.
+    pub jobs_count: u32,
+    key: ClassKey,
+}
+
+/// The classes of the active jobs.
+#[derive(Clone, Debug, Default)]
+pub struct Classes {
+    /// The classes in use.
+    pub rows: Table<ClassIndex, Class>,
+    by_key: BTreeMap<ClassKey, ClassIndex>,
+}
+
+impl Classes {
+    /// Counts a job into its class.
+    pub fn join(&mut self, spec: &JobSpec, forecast: &Forecast) -> ClassIndex {
+        let key = ClassKey::of(spec, forecast);
+        if let Some(class) = self.by_key.get(&key) {
+            self.rows[*class].jobs_count += 1;
+            return *class;
+        }
+        let mut speed = PerModel::default();
+        for (rate, estimate) in speed.0.iter_mut().zip(&forecast.speed.0) {
+            *rate = estimate.mean;
+        }
+        let class = self.rows.insert(Class { gpus: spec.gpus, speed, jobs_count: 1, key: key.clone() });
+        self.by_key.insert(key, class);
+        class
+    }
+
+    /// Counts a job out; a class without jobs disappears.
+    pub fn leave(&mut self, class: ClassIndex) {
+        let row = &mut self.rows[class];
+        row.jobs_count -= 1;
+        if row.jobs_count == 0
+            && let Some(row) = self.rows.remove(class)
+        {
+            self.by_key.remove(&row.key);
+        }
+    }
+}

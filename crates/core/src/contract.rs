@@ -1,0 +1,193 @@
+//! What the parts owe each other.
+
+use crate::{
+    Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuSet, Grant, Interference, Job, JobId, Plan, Record,
+    Round, Snapshot, Span, Time,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// How long a policy may think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Iterations of whatever the policy iterates: the same on every machine.
+    pub iterations_max: u64,
+    /// A backstop for live use; a plan cut by it depends on the machine. `None` in simulations.
+    pub wall: Option<Span>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { iterations_max: 100_000, wall: None }
+    }
+}
+
+/// Why a policy has no plan.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PolicyError {
+    /// No plan exists, because of this constraint.
+    #[error("no plan satisfies {constraint}")]
+    Infeasible {
+        /// Its name.
+        constraint: String,
+    },
+    /// The limits were reached before any plan was found.
+    #[error("no plan was found within the limits")]
+    TimedOut,
+    /// The arithmetic broke down.
+    #[error("the solver lost its precision in {step}")]
+    Numerical {
+        /// Where.
+        step: String,
+    },
+}
+
+/// Decides who gets GPUs. A pure function of the snapshot: the object holds parameters only.
+pub trait Policy: Send + Sync {
+    /// The decision for this snapshot, and for no other.
+    fn decide(&self, snapshot: &Snapshot, limits: Limits) -> Result<Plan, PolicyError>;
+}
+
+/// Which GPUs each grant gets.
+#[derive(Clone, Debug, Default)]
+pub struct Placement {
+    /// By the grant's place in the list; a grant seated nowhere is in `dropped`.
+    pub seated: Vec<(usize, GpuSet)>,
+    /// What does not fit, and why.
+    pub dropped: Vec<Drop>,
+}
+
+/// Decides which GPUs. Seats grants in order, or drops one with a reason; never changes what was granted.
+pub trait Placer: Send + Sync {
+    /// Seats these grants in `room`, which holds the GPUs that nobody else keeps; takes them from it.
+    fn place(&self, snapshot: &Snapshot, room: &mut FreeIndex, grants: &[Grant]) -> Placement;
+}
+
+/// Something observed about a job.
+#[derive(Clone, Debug)]
+pub struct Sample<'a> {
+    /// When.
+    pub now: Time,
+    /// The job as it is now.
+    pub job: &'a Job,
+    /// What was observed.
+    pub event: &'a Event,
+    /// Measured demand, if that was it.
+    pub demand: Option<Demand>,
+}
+
+/// Learns how fast jobs run, and says how fast they will.
+pub trait Predictor: Send {
+    /// Takes note; says whether its belief about this job moved.
+    fn observe(&mut self, sample: &Sample<'_>) -> bool;
+    /// Asked when a job arrives, when its belief moved, or when a GPU model joins: not each round.
+    fn forecast(&self, job: &Job, cluster: &Cluster) -> Arc<Forecast>;
+    /// What it believes of jobs on one GPU.
+    fn interference(&self) -> Arc<dyn Interference>;
+}
+
+/// What a world can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Abilities {
+    /// Change the GPUs of a running job.
+    pub resize: bool,
+    /// Put several jobs on one GPU.
+    pub share: bool,
+    /// Let a job save before it is stopped.
+    pub grace: bool,
+    /// Ask apps for bids.
+    pub bids: bool,
+}
+
+/// Why a world cannot go on.
+#[derive(Debug, Error)]
+pub enum BackendError {
+    /// Jobs are left, nothing runs, and nothing will ever happen again.
+    #[error("nothing can happen any more, but {jobs} jobs have not ended ({first} is the first)")]
+    Stalled {
+        /// How many.
+        jobs: u64,
+        /// The first of them.
+        first: JobId,
+    },
+    /// The operating system or an outside service failed.
+    #[error("{doing} failed: {source}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// What came back.
+        source: std::io::Error,
+    },
+    /// The ledger could not be written.
+    #[error("the ledger could not be written: {0}")]
+    Ledger(std::io::Error),
+    /// The engine found that a law of its own was broken.
+    #[error("round {} broke a law: {law}", round.0)]
+    Law {
+        /// Which round.
+        round: Round,
+        /// Which law.
+        law: String,
+    },
+}
+
+/// A world: simulated or real. The only place that knows a clock.
+pub trait Backend {
+    /// What it can do.
+    fn abilities(&self) -> Abilities;
+    /// The next thing that happens, in the order of time; `None` when nothing is left to happen.
+    fn next(&mut self) -> Result<Option<(Time, Event)>, BackendError>;
+    /// Carries a command out. The same command twice has the effect of one.
+    fn execute(&mut self, now: Time, command: &Command) -> Result<(), BackendError>;
+}
+
+/// The unit of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// GPU-hours.
+    GpuHours,
+    /// A plain number.
+    Count,
+    /// 0 to 1.
+    Fraction,
+    /// A ratio around 1.
+    Ratio,
+}
+
+/// Which direction is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// More is better.
+    Up,
+    /// Less is better.
+    Down,
+    /// Neither.
+    Neutral,
+}
+
+/// One number with its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Reading {
+    /// Its fixed name in JSON.
+    pub name: &'static str,
+    /// The number; NaN if there is nothing to measure.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// Which direction is good.
+    pub better: Better,
+}
+
+/// Some numbers, folded from the ledger.
+pub trait Metric: Send {
+    /// Takes one record in, in the order of the ledger.
+    fn take(&mut self, record: &Record);
+    /// What it comes to so far.
+    fn readings(&self) -> Vec<Reading>;
+}

@@ -1,0 +1,227 @@
+//! What happened, and what should.
+
+use crate::{
+    AppId, Choice, Demand, GpuModel, JobId, JobSpec, Lease, LeaseId, Node, NodeId, Ratio, Regime, Round, Span,
+    Tenant, Time, Work,
+};
+use crate::{App, GpuCount, GpuSet};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Something that happened in the world. Every outside decision is an event too, or replay would lie.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// A GPU model joins the cluster; it gets the next index.
+    ModelAdded(GpuModel),
+    /// A tenant appears or its weight, group or quota changes.
+    TenantChanged(Tenant),
+    /// An app appears.
+    AppOpened(App),
+    /// A job arrives.
+    Submitted(Arc<JobSpec>),
+    /// Its submitter wants it gone.
+    Cancelled(JobId),
+    /// Not to be started until released.
+    Held(JobId),
+    /// May be started again.
+    Released(JobId),
+    /// Stopped by its tuner: it counts as ended well.
+    Retired(JobId),
+    /// A node appears or comes back.
+    NodeUp(Node),
+    /// A node is gone. Every lease that touches it will be reported as ended.
+    NodeDown(NodeId),
+    /// Launches keep failing on a node: no new leases there.
+    NodeSuspect(NodeId),
+    /// An operator empties a node: no new leases there.
+    NodeDraining(NodeId),
+    /// Another policy decides from now on.
+    PolicyChanged(Choice),
+    /// The job of a lease runs.
+    LeaseStarted(LeaseId),
+    /// How far a job is.
+    Progress {
+        /// Its lease.
+        lease: LeaseId,
+        /// Work done.
+        done: Work,
+        /// Work that would survive a failure.
+        saved: Work,
+        /// The batch size now in force, if it changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        regime: Option<Regime>,
+        /// The loss, if the job reports it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        loss: Option<f64>,
+    },
+    /// What a job was measured to ask of its GPUs.
+    Telemetry {
+        /// Its lease.
+        lease: LeaseId,
+        /// The measurement.
+        demand: Demand,
+    },
+    /// A lease has ended; its GPUs are free.
+    LeaseEnded {
+        /// Which.
+        lease: LeaseId,
+        /// Work done.
+        done: Work,
+        /// Work that survives.
+        saved: Work,
+        /// Why.
+        cause: EndCause,
+    },
+    /// A lease could not be started; its GPUs are free.
+    LaunchFailed {
+        /// Which.
+        lease: LeaseId,
+        /// Whether trying again may help.
+        retry: Retry,
+    },
+    /// An app answers an offer.
+    Bid {
+        /// Which app.
+        app: AppId,
+        /// What each part of the offer is worth to it.
+        table: BidTable,
+    },
+    /// The alarm that the engine asked for.
+    RoundDue(Round),
+}
+
+/// Why a lease ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndCause {
+    /// The job is finished.
+    Finished {
+        /// What the whole job would have taken alone, without a break, on the reference GPU model, if the
+        /// world can tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        alone: Option<Span>,
+    },
+    /// It was asked to stop.
+    Stopped,
+    /// It failed by itself.
+    Crashed,
+    /// A node under it was lost.
+    NodeLost,
+    /// It was not renewed in time: the scheduler was silent.
+    Expired,
+}
+
+/// Whether a failed launch may be tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retry {
+    /// Yes, elsewhere or later.
+    Later,
+    /// No: the job itself cannot be launched.
+    Never,
+}
+
+/// How a job ended. Every job ends exactly once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All its work is done.
+    Finished,
+    /// It crashed too often, or could never be launched.
+    Failed,
+    /// Its submitter wanted it gone.
+    Cancelled,
+    /// Its tuner stopped it.
+    Retired,
+}
+
+/// Something the world should do. Idempotent: the same command twice has the effect of one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Command {
+    /// Run the job on the GPUs of this lease; answer with `LeaseStarted` or `LaunchFailed`.
+    Start(Lease),
+    /// Same GPUs, later deadline, no restart.
+    Renew {
+        /// Which.
+        lease: LeaseId,
+        /// The new deadline.
+        expires: Time,
+    },
+    /// Other GPUs without a stop; only if the world can.
+    Resize {
+        /// Which.
+        lease: LeaseId,
+        /// The new GPUs.
+        gpus: GpuSet,
+    },
+    /// Save, then leave; answer with `LeaseEnded`.
+    Stop {
+        /// Which.
+        lease: LeaseId,
+        /// Why.
+        reason: StopReason,
+        /// Time to save in; afterwards the job is killed.
+        grace: Span,
+    },
+    /// The job has ended: forget it.
+    End {
+        /// Which.
+        job: JobId,
+        /// How.
+        outcome: Outcome,
+        /// GPU-time it received in all.
+        attained: crate::GpuTime,
+    },
+    /// Ask apps for bids; answers come as `Bid` events.
+    AskForBids {
+        /// What is shown to whom.
+        offers: Vec<Offer>,
+        /// Later answers count as none.
+        until: Time,
+    },
+    /// Deliver `RoundDue` then. There is one alarm: a new one replaces the old.
+    WakeAt(Time, Round),
+}
+
+/// Why a lease is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopReason {
+    /// Another job deserves the GPUs more.
+    Preempted,
+    /// The same job continues on other GPUs.
+    Moved,
+    /// The job was cancelled.
+    Cancelled,
+    /// The job was put on hold.
+    Held,
+    /// Its tuner stopped it.
+    Retired,
+}
+
+/// GPUs shown to one app.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Offer {
+    /// To whom.
+    pub app: AppId,
+    /// Free GPUs, as counts per node: identical GPUs need no names.
+    pub nodes: Vec<(NodeId, GpuCount)>,
+}
+
+/// What parts of an offer are worth to an app.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BidTable {
+    /// Row 0 is "nothing new".
+    pub rows: Vec<BidRow>,
+}
+
+/// One line of a bid table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BidRow {
+    /// GPUs per node.
+    pub nodes: Vec<(NodeId, GpuCount)>,
+    /// The finish-time fairness ratio the app would reach with them.
+    pub rho: Ratio,
+}

@@ -1,0 +1,59 @@
+//! The nouns and the contracts of Evenhand: everything that the other crates say to each other.
+//!
+//! A [`Policy`] looks at a [`Snapshot`] and answers with a [`Plan`]; a [`Placer`] turns grants into GPUs; a
+//! [`Backend`] is a world that turns [`Command`]s into [`Event`]s; the ledger holds one [`Record`] per event.
+//! Nothing in here performs I/O, reads a clock, or knows which world it is in.
+
+mod balance;
+mod class;
+mod cluster;
+mod contract;
+mod event;
+mod forecast;
+mod free;
+mod gpus;
+mod ids;
+mod job;
+mod lease;
+mod ledger;
+mod memory;
+mod parameters;
+mod plan;
+mod record;
+mod seed;
+mod snapshot;
+mod table;
+mod tenant;
+mod units;
+
+pub use balance::Balances;
+pub use class::{Class, ClassKey, Classes};
+pub use cluster::{Cluster, GpuModel, Health, Host, MODELS_MAX, Node, Rack};
+pub use contract::{
+    Abilities, Backend, BackendError, Better, Limits, Metric, Placement, Placer, Policy, PolicyError,
+    Predictor, Reading, Sample, Unit,
+};
+pub use event::{BidRow, BidTable, Command, EndCause, Event, Offer, Outcome, Retry, StopReason};
+pub use forecast::{Demand, Forecast, Interference, RegimeForecast, TimeSlicing};
+pub use free::FreeIndex;
+pub use gpus::{GPUS_PER_NODE_MAX, GpuMask, GpuSet, Seat};
+pub use ids::{AppId, GpuId, JobId, LeaseId, NodeId, RackId, TenantId};
+pub use job::{
+    App, Consent, Goal, GpuRange, GraphDigest, Job, JobSpec, JobState, Locality, ModelFilter, Priority,
+    Regime, RegimeSpan, RegimeSpec, Restart, Scaling,
+};
+pub use lease::{Lease, LeaseState, Leases};
+pub use ledger::{LedgerError, LedgerReader, LedgerWriter, TornLine};
+pub use memory::Memory;
+pub use parameters::{Choice, ParameterError, ParameterSpec, Parameters};
+pub use plan::{
+    Drop, Grant, Others, Party, Plan, PlanError, Quality, Reason, Shares, Sharing, SharingMode, Site,
+};
+pub use record::{BidError, Decision, EngineConfig, Header, LEDGER_VERSION, Note, Record};
+pub use seed::Random;
+pub use snapshot::{Jobs, Occasion, Snapshot};
+pub use table::{AppIndex, ClassIndex, JobIndex, ModelIndex, PerModel, Place, Table};
+pub use tenant::{Tenant, Tenants};
+pub use units::{
+    Bytes, Estimate, GpuCount, GpuTime, Rate, Ratio, Round, Span, Time, UnitError, Weight, Work,
+};

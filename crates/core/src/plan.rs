@@ -1,0 +1,437 @@
+//! Everything a policy may say, and the check that it may be said.
+
+use crate::{
+    AppId, ClassIndex, GpuCount, GpuSet, JobId, JobState, Locality, Memory, ModelIndex, Offer, PerModel, Ratio,
+    Snapshot, Span, TenantId, Time,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use thiserror::Error;
+
+/// A decision.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Most deserving first.
+    pub grants: Vec<Grant>,
+    /// What happens to jobs that hold GPUs and are not named.
+    pub others: Others,
+    /// Would be welcome beside others: a placer may seat these on shared GPUs.
+    pub spare: Vec<Grant>,
+    /// Fractional entitlement from now on, for policies that divide the cluster.
+    pub shares: Option<Shares>,
+    /// The rounds after this one, for policies that look ahead. The engine does not act on it; the policy
+    /// finds it again in `previous`.
+    pub window: Vec<Vec<Grant>>,
+    /// How good the decision is known to be.
+    pub quality: Quality,
+    /// Jobs that got nothing, and the constraint that was in their way.
+    pub refused: Vec<(JobId, Reason)>,
+    /// GPUs shown to apps before a second decision (auctions); empty = this decision is final.
+    pub offers: Vec<Offer>,
+    /// Decide again by then at the latest, whatever happens.
+    pub again: Option<Time>,
+    /// What the policy wants to find in `previous` next time.
+    pub memory: Memory,
+    /// May speed up the next solve, never changes its result.
+    pub warm: Memory,
+}
+
+/// What happens to jobs that hold GPUs and are not named in a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Others {
+    /// They are preempted: the plan names everybody who may run.
+    #[default]
+    Release,
+    /// They keep what they hold: the plan names changes only.
+    Keep,
+}
+
+/// Whom a share or a balance belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Party {
+    /// A tenant.
+    Tenant(TenantId),
+    /// An app.
+    App(AppId),
+    /// A job.
+    Job(JobId),
+    /// One class of jobs of a tenant: a virtual user.
+    TenantClass(TenantId, ClassIndex),
+}
+
+/// GPUs per party and GPU model, as fractions of whole GPUs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shares {
+    /// Each party once.
+    pub rows: Vec<(Party, PerModel<f64>)>,
+}
+
+/// One job's part of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grant {
+    /// Who.
+    pub job: JobId,
+    /// How many GPUs.
+    pub gpus: GpuCount,
+    /// Of which kind, or exactly which.
+    pub site: Site,
+    /// Alone or beside others.
+    pub sharing: Sharing,
+    /// The widest spread allowed.
+    pub locality: Locality,
+    /// How long the lease lasts; `None` = until the next regular round.
+    pub term: Option<Span>,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Grant {
+    /// Exclusive GPUs of one model, spread as it may be.
+    pub fn new(job: JobId, gpus: GpuCount, site: Site, reason: Reason) -> Self {
+        Self { job, gpus, site, sharing: Sharing::Alone, locality: Locality::Cluster, term: None, reason }
+    }
+}
+
+/// Which GPUs a grant is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// Any GPU model that will do for the job; the placer chooses one.
+    Anywhere,
+    /// This GPU model.
+    Model(ModelIndex),
+    /// These GPUs and no others.
+    Exactly(GpuSet),
+}
+
+/// How jobs on one GPU are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharingMode {
+    /// They take turns.
+    TimeSlicing,
+    /// They run side by side (NVIDIA MPS).
+    Mps,
+}
+
+/// Alone on its GPUs, or beside others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// Nobody else on these GPUs.
+    #[default]
+    Alone,
+    /// Others may be there, as long as the job is not slowed down by more than this.
+    Beside {
+        /// The job's contract.
+        slowdown_max: Ratio,
+        /// How the jobs are kept apart.
+        mode: SharingMode,
+    },
+}
+
+/// How good a plan is known to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quality {
+    /// A rule was followed to the letter; nothing was optimised.
+    #[default]
+    Rule,
+    /// Nothing better exists, within the solver's tolerance.
+    Optimal,
+    /// Carried out as it stands; the best is at most this fraction better.
+    Feasible {
+        /// The proven relative gap.
+        gap: f64,
+    },
+}
+
+/// Why a job was granted GPUs, or was not. Codes are stable; sentences may improve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// It came first.
+    FirstCome,
+    /// It fits beside a larger job that waits.
+    Backfilled,
+    /// Its remaining time is the shortest.
+    ShortestRemaining,
+    /// Its remaining GPU-time is the smallest.
+    SmallestRemaining,
+    /// It has received the least GPU-time.
+    LeastAttained,
+    /// Its party is owed the most.
+    MostOwed,
+    /// The last valid plan stands.
+    CarriedOver,
+    /// Not enough free GPUs.
+    NoRoom,
+    /// Enough free GPUs, but not within the spread allowed.
+    Fragmented,
+    /// An earlier job does not fit, and nobody may overtake it.
+    BehindLarger,
+    /// Its tenant has reached a limit.
+    OverLimit,
+    /// No GPU model in the cluster will do.
+    NoModel,
+    /// It would break the contract of a job on the same GPU, or its memory does not fit.
+    Crowded,
+}
+
+impl Reason {
+    /// The sentence for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::FirstCome => "it came first",
+            Self::Backfilled => "it fits beside a larger job that waits",
+            Self::ShortestRemaining => "its remaining time is the shortest",
+            Self::SmallestRemaining => "its remaining GPU-time is the smallest",
+            Self::LeastAttained => "it has received the least GPU-time",
+            Self::MostOwed => "it is owed the most",
+            Self::CarriedOver => "the last valid plan stands",
+            Self::NoRoom => "not enough GPUs are free",
+            Self::Fragmented => "enough GPUs are free, but not close enough together",
+            Self::BehindLarger => "an earlier job does not fit yet, and nobody may overtake it",
+            Self::OverLimit => "its tenant has reached a limit",
+            Self::NoModel => "no GPU model in the cluster will do",
+            Self::Crowded => "it would not fit beside the job already on the GPU",
+        }
+    }
+}
+
+/// A grant that could not be seated, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drop {
+    /// Whose grant.
+    pub job: JobId,
+    /// What was in the way.
+    pub reason: Reason,
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Error, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanError {
+    /// The job is not active.
+    #[error("{0} is granted GPUs, but it is not active")]
+    UnknownJob(JobId),
+    /// The job is on hold.
+    #[error("{0} is granted GPUs, but it is on hold")]
+    Held(JobId),
+    /// Two grants for one job.
+    #[error("{0} is granted GPUs twice")]
+    Twice(JobId),
+    /// Not a count that the job can use.
+    #[error("{job} is granted {} GPUs, but it takes {} to {}", gpus.0, min.0, max.0)]
+    OutOfRange {
+        /// The job.
+        job: JobId,
+        /// What it was granted.
+        gpus: GpuCount,
+        /// The least it takes.
+        min: GpuCount,
+        /// The most it takes.
+        max: GpuCount,
+    },
+    /// A model that the job cannot run on.
+    #[error("{job} is granted GPUs of model {}, which will not do", model.0)]
+    WrongModel {
+        /// The job.
+        job: JobId,
+        /// The model.
+        model: ModelIndex,
+    },
+    /// `Site::Exactly` names a different number of GPUs, an unknown node, or mixes models.
+    #[error("{0} is granted GPUs by name, and the names do not fit the grant")]
+    WrongSite(JobId),
+    /// A job that never shares was granted a shared GPU.
+    #[error("{0} is to share a GPU, but never consented")]
+    NoConsent(JobId),
+    /// More GPUs than there are.
+    #[error("{} GPUs of model {} are granted, but only {} are to be had", granted.0, model.0, capacity.0)]
+    OverCapacity {
+        /// The model.
+        model: ModelIndex,
+        /// The sum of grants.
+        granted: GpuCount,
+        /// What there is.
+        capacity: GpuCount,
+    },
+    /// More GPUs in all than there are.
+    #[error("{} GPUs are granted, but only {} are to be had", granted.0, capacity.0)]
+    OverTotal {
+        /// The sum of grants.
+        granted: GpuCount,
+        /// What there is.
+        capacity: GpuCount,
+    },
+    /// More GPUs than the tenant or its group may have.
+    #[error("{tenant} is granted {} GPUs of model {}, over its limit of {}", granted.0, model.0, limit.0)]
+    OverLimit {
+        /// The tenant or group.
+        tenant: TenantId,
+        /// The model.
+        model: ModelIndex,
+        /// What its jobs would hold.
+        granted: GpuCount,
+        /// What it may hold.
+        limit: GpuCount,
+    },
+    /// A share that is not a number of GPUs.
+    #[error("the share of a party is {0}, which is no number of GPUs")]
+    WrongShare(String),
+}
+
+impl Plan {
+    /// Whether the plan may be carried out. What it cannot see (which GPUs are close together) is the
+    /// placer's to find out.
+    pub fn check(&self, snapshot: &Snapshot) -> Result<(), PlanError> {
+        self.check_jobs(snapshot)?;
+        self.check_capacity(snapshot)?;
+        self.check_limits(snapshot)?;
+        let shares = self.shares.iter().flat_map(|shares| &shares.rows);
+        for (_, row) in shares {
+            if let Some(wrong) = row.values().find(|gpus| !gpus.is_finite() || *gpus < 0.0) {
+                return Err(PlanError::WrongShare(wrong.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_jobs(&self, snapshot: &Snapshot) -> Result<(), PlanError> {
+        let mut named = BTreeSet::new();
+        for grant in &self.grants {
+            let job = snapshot.jobs.by_id(grant.job).ok_or(PlanError::UnknownJob(grant.job))?;
+            if job.state == JobState::Held {
+                return Err(PlanError::Held(grant.job));
+            }
+            if self.grants.len() > 1 && !named.insert(grant.job) {
+                return Err(PlanError::Twice(grant.job));
+            }
+            let range = job.spec.gpus;
+            if !range.contains(grant.gpus) {
+                let (min, max) = (range.min, range.max);
+                return Err(PlanError::OutOfRange { job: grant.job, gpus: grant.gpus, min, max });
+            }
+            if grant.sharing != Sharing::Alone && job.spec.sharing == crate::Consent::Never {
+                return Err(PlanError::NoConsent(grant.job));
+            }
+            grant.check_site(snapshot, job)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the GPUs of exclusive grants. Shared GPUs are counted seat by seat when they are seated.
+    fn check_capacity(&self, snapshot: &Snapshot) -> Result<(), PlanError> {
+        let cluster = &snapshot.cluster;
+        let mut granted = PerModel::all(GpuCount::ZERO);
+        let mut total = GpuCount::ZERO;
+        let mut room = match self.others {
+            Others::Release => cluster.capacities(),
+            Others::Keep => snapshot.available(),
+        };
+        for grant in self.grants.iter().filter(|grant| grant.sharing == Sharing::Alone) {
+            total += grant.gpus;
+            if let Some(model) = grant.model(snapshot) {
+                granted[model] += grant.gpus;
+            }
+            // GPUs that a job holds already are its own to keep, also on a node that is being emptied.
+            if let Some(held) = snapshot.leases.of_job(snapshot.jobs.by_id(grant.job)) {
+                for seat in held.gpus.seats() {
+                    let node = &cluster.nodes[seat.node.index()];
+                    if self.others == Others::Keep || node.usable().is_empty() {
+                        room[node.model] += GpuCount(seat.gpus.count());
+                    }
+                }
+            }
+        }
+        for model in cluster.model_indices() {
+            if granted[model] > room[model] {
+                return Err(PlanError::OverCapacity { model, granted: granted[model], capacity: room[model] });
+            }
+        }
+        let capacity = room.values().sum();
+        if total > capacity {
+            return Err(PlanError::OverTotal { granted: total, capacity });
+        }
+        Ok(())
+    }
+
+    fn check_limits(&self, snapshot: &Snapshot) -> Result<(), PlanError> {
+        if snapshot.tenants.iter().all(|tenant| tenant.limit.is_none()) {
+            return Ok(());
+        }
+        let mut held = vec![PerModel::all(GpuCount::ZERO); snapshot.tenants.len()];
+        let mut count = |tenant: TenantId, model: Option<ModelIndex>, gpus: GpuCount| {
+            for member in snapshot.tenants.lineage(tenant) {
+                if let Some(model) = model {
+                    held[member.id.index()][model] += gpus;
+                }
+            }
+        };
+        let mut named = BTreeSet::new();
+        for grant in &self.grants {
+            named.insert(grant.job);
+            if let Some(job) = snapshot.jobs.by_id(grant.job) {
+                count(job.spec.tenant, grant.model(snapshot), grant.gpus);
+            }
+        }
+        if self.others == Others::Keep {
+            for lease in snapshot.leases.iter().filter(|lease| !named.contains(&lease.job)) {
+                if let Some(job) = snapshot.jobs.by_id(lease.job) {
+                    count(job.spec.tenant, snapshot.model_of(lease), lease.gpus.count());
+                }
+            }
+        }
+        for tenant in snapshot.tenants.iter() {
+            let Some(limits) = tenant.limit else { continue };
+            for model in snapshot.cluster.model_indices() {
+                let (granted, limit) = (held[tenant.id.index()][model], limits[model]);
+                if granted > limit {
+                    return Err(PlanError::OverLimit { tenant: tenant.id, model, granted, limit });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Grant {
+    /// The GPU model granted, if the grant says one.
+    pub fn model(&self, snapshot: &Snapshot) -> Option<ModelIndex> {
+        match &self.site {
+            Site::Anywhere => None,
+            Site::Model(model) => Some(*model),
+            Site::Exactly(gpus) => {
+                Some(snapshot.cluster.nodes.get(gpus.seats().first()?.node.index())?.model)
+            }
+        }
+    }
+
+    fn check_site(&self, snapshot: &Snapshot, job: &crate::Job) -> Result<(), PlanError> {
+        let allowed = |model| {
+            let known = usize::from(model) < snapshot.cluster.models.len();
+            let model = ModelIndex(model);
+            let runs = known && job.spec.models.allows(model);
+            if runs { Ok(()) } else { Err(PlanError::WrongModel { job: self.job, model }) }
+        };
+        match &self.site {
+            Site::Anywhere => Ok(()),
+            Site::Model(model) => allowed(model.0),
+            Site::Exactly(gpus) => {
+                let cluster = &snapshot.cluster;
+                let exists = |seat: &crate::Seat| {
+                    cluster.node(seat.node).is_some_and(|node| seat.gpus.without(node.all()).is_empty())
+                };
+                if gpus.count() != self.gpus || !gpus.seats().iter().all(exists) {
+                    return Err(PlanError::WrongSite(self.job));
+                }
+                let models = cluster.models_of(gpus);
+                if models.len() > 1 && !job.spec.mixes_models {
+                    return Err(PlanError::WrongSite(self.job));
+                }
+                models.iter().try_for_each(|model| allowed(model.0))
+            }
+        }
+    }
+}
