@@ -1,6 +1,9 @@
 //! Machines and what is in them.
 
-use crate::{Bytes, FreeIndex, GPUS_PER_NODE_MAX, GpuCount, GpuMask, GpuSet, Locality, ModelIndex, NodeId, PerModel, RackId};
+use crate::{
+    Bytes, FreeIndex, GPUS_PER_NODE_MAX, GpuCount, GpuMask, GpuSet, Locality, ModelIndex, NodeId, PerModel,
+    RackId,
+};
 use serde::{Deserialize, Serialize};
 
 /// The most GPU models one cluster may have.
@@ -95,8 +98,9 @@ impl Node {
         if self.health == Health::Up { self.all() } else { GpuMask(0) }
     }
 
-    fn socket_of(&self, ordinal: u8) -> u8 {
-        if self.gpus_per_socket == 0 { 0 } else { ordinal / self.gpus_per_socket }
+    /// The socket of one of its GPUs, from 0.
+    pub fn socket_of(&self, ordinal: u8) -> u8 {
+        ordinal.checked_div(self.gpus_per_socket).unwrap_or(0)
     }
 }
 
@@ -187,14 +191,19 @@ impl Cluster {
             }
             [first, rest @ ..] => {
                 let rack = |seat: &crate::Seat| self.nodes[seat.node.index()].rack;
-                if rest.iter().all(|seat| rack(seat) == rack(first)) { Locality::Rack } else { Locality::Cluster }
+                if rest.iter().all(|seat| rack(seat) == rack(first)) {
+                    Locality::Rack
+                } else {
+                    Locality::Cluster
+                }
             }
         }
     }
 
     /// The GPU models of a set of GPUs, each once.
     pub fn models_of(&self, gpus: &GpuSet) -> Vec<ModelIndex> {
-        let mut models: Vec<_> = gpus.seats().iter().map(|seat| self.nodes[seat.node.index()].model).collect();
+        let mut models: Vec<_> =
+            gpus.seats().iter().map(|seat| self.nodes[seat.node.index()].model).collect();
         models.sort_unstable();
         models.dedup();
         models

@@ -1,8 +1,8 @@
 //! What the parts owe each other.
 
 use crate::{
-    Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuSet, Grant, Interference, Job, JobId, Plan, Record,
-    Round, Snapshot, Span, Time,
+    Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuSet, Grant, Interference, Job, JobId,
+    Plan, Record, Round, Snapshot, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -90,6 +90,7 @@ pub trait Predictor: Send {
 
 /// What a world can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each ability is there or not, and none implies another")]
 pub struct Abilities {
     /// Change the GPUs of a running job.
     pub resize: bool,

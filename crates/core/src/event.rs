@@ -1,10 +1,10 @@
 //! What happened, and what should.
 
-use crate::{
-    AppId, Choice, Demand, GpuModel, JobId, JobSpec, Lease, LeaseId, Node, NodeId, Ratio, Regime, Round, Span,
-    Tenant, Time, Work,
-};
 use crate::{App, GpuCount, GpuSet};
+use crate::{
+    AppId, Choice, Demand, GpuModel, JobId, JobSpec, Lease, LeaseId, Node, NodeId, Ratio, Regime, Round,
+    Span, Tenant, Time, Work,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

@@ -1,6 +1,9 @@
 //! What is believed of a job. Beliefs and truths are different objects: this is the former.
 
-use crate::{Bytes, Estimate, GpuCount, GpuModel, Locality, ModelIndex, PerModel, Rate, Ratio, Scaling, SharingMode, Span, Work};
+use crate::{
+    Bytes, Estimate, GpuCount, GpuModel, Locality, ModelIndex, PerModel, Rate, Ratio, Scaling, SharingMode,
+    Span, Work,
+};
 use serde::{Deserialize, Serialize};
 
 /// What a job asks of one GPU.
@@ -54,7 +57,13 @@ impl Forecast {
 /// How much slower a job runs beside others. A pure function, carried by the snapshot.
 pub trait Interference: Send + Sync {
     /// The slowdown (at least 1) of a job that asks `own` beside jobs that ask `others`.
-    fn slowdown(&self, own: &Demand, others: &[&Demand], model: &GpuModel, mode: SharingMode) -> Estimate<Ratio>;
+    fn slowdown(
+        &self,
+        own: &Demand,
+        others: &[&Demand],
+        model: &GpuModel,
+        mode: SharingMode,
+    ) -> Estimate<Ratio>;
     /// Names the function, so that a capture can say which one was used.
     fn version(&self) -> &str;
 }
@@ -64,7 +73,13 @@ pub trait Interference: Send + Sync {
 pub struct TimeSlicing;
 
 impl Interference for TimeSlicing {
-    fn slowdown(&self, _own: &Demand, others: &[&Demand], _model: &GpuModel, _mode: SharingMode) -> Estimate<Ratio> {
+    fn slowdown(
+        &self,
+        _own: &Demand,
+        others: &[&Demand],
+        _model: &GpuModel,
+        _mode: SharingMode,
+    ) -> Estimate<Ratio> {
         Estimate::exact(Ratio::new(1.0 + others.len() as f64).unwrap_or_default())
     }
     fn version(&self) -> &'static str {

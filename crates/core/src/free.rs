@@ -112,7 +112,8 @@ impl FreeIndex {
         self.set(node.id, free);
     }
 
-    fn set(&mut self, node: NodeId, free: GpuMask) {
+    /// Says which GPUs of a known node are free.
+    pub fn set(&mut self, node: NodeId, free: GpuMask) {
         let at = node.index();
         let (model, before) = (self.models[at], self.masks[at]);
         if before == free {

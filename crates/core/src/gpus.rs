@@ -107,7 +107,9 @@ impl GpuSet {
 
     /// The set of these single GPUs.
     pub fn of(gpus: impl IntoIterator<Item = GpuId>) -> Self {
-        Self::new(gpus.into_iter().map(|gpu| Seat { node: gpu.node, gpus: GpuMask(1 << gpu.ordinal) }).collect())
+        Self::new(
+            gpus.into_iter().map(|gpu| Seat { node: gpu.node, gpus: GpuMask(1 << gpu.ordinal) }).collect(),
+        )
     }
 
     /// One seat per node, in the order of nodes.

@@ -1,10 +1,11 @@
 //! Jobs: what was asked for, and what has happened so far.
 
 use crate::{
-    AppId, Bytes, ClassIndex, GpuCount, GpuTime, Host, JobId, LeaseId, MODELS_MAX, ModelIndex, PerModel, Rate,
-    Ratio, Span, TenantId, Time, Work,
+    AppId, Bytes, ClassIndex, GpuCount, GpuTime, Host, JobId, LeaseId, MODELS_MAX, ModelIndex, PerModel,
+    Rate, Ratio, Span, TenantId, Time, Work,
 };
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// More urgent is larger; 0 is ordinary.
@@ -271,7 +272,11 @@ impl JobSpec {
 
     /// The declared speed on a GPU model: one step per second if none was declared.
     pub fn speed(&self, model: ModelIndex) -> Rate {
-        if self.models.allows(model) { self.speeds.map_or(Rate::ONE, |speeds| speeds[model]) } else { Rate::ZERO }
+        if self.models.allows(model) {
+            self.speeds.map_or(Rate::ONE, |speeds| speeds[model])
+        } else {
+            Rate::ZERO
+        }
     }
 
     /// Declared speeds on all GPU models.
@@ -302,6 +307,9 @@ pub enum JobState {
     /// Waits for other jobs, or was put on hold: not to be granted anything.
     Held,
 }
+
+/// The order of the queue: urgency, submission, number.
+pub type QueueKey = (Reverse<Priority>, Time, JobId);
 
 /// A job and what has happened to it so far. Only active jobs are in a snapshot.
 #[derive(Clone, Debug)]
@@ -348,9 +356,9 @@ impl Job {
         matches!(self.state, JobState::Queued { .. })
     }
 
-    /// First come first: by submission, then by number.
-    pub fn age_key(&self) -> (Time, JobId) {
-        (self.submitted, self.spec.id)
+    /// The order of the queue: the most urgent first, then first come first, then by number.
+    pub fn queue_key(&self) -> QueueKey {
+        (Reverse(self.spec.priority), self.submitted, self.spec.id)
     }
 }
 

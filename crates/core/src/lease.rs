@@ -28,6 +28,9 @@ pub struct Lease {
     /// When the GPUs were taken: the area of the lease counts from here.
     #[serde(skip)]
     pub taken: Time,
+    /// Until when its GPU-time has been booked against the balance of its party.
+    #[serde(skip)]
+    pub booked: Time,
 }
 
 fn alone(sharing: &Sharing) -> bool {

@@ -60,7 +60,9 @@ pub enum LedgerError {
     #[error("line 1: not the header of a ledger: {0}")]
     Header(serde_json::Error),
     /// Written by another version.
-    #[error("line 1: field `evenhand` is {found}, but this program reads ledgers of version {LEDGER_VERSION}")]
+    #[error(
+        "line 1: field `evenhand` is {found}, but this program reads ledgers of version {LEDGER_VERSION}"
+    )]
     Version {
         /// As found.
         found: u32,
@@ -84,6 +86,12 @@ pub struct TornLine {
     pub bytes: usize,
 }
 
+/// What every version of the header has.
+#[derive(serde::Deserialize)]
+struct Version {
+    evenhand: u32,
+}
+
 /// Reads a ledger record by record.
 #[derive(Debug)]
 pub struct LedgerReader<R: BufRead> {
@@ -104,15 +112,13 @@ impl<R: BufRead> LedgerReader<R> {
             predictor: crate::Choice::default(),
             seed: 0,
             engine: crate::EngineConfig::default(),
+            limits: crate::Limits::default(),
+            abilities: crate::Abilities::default(),
             world: String::new(),
         };
         let mut reader = Self { from, text: Vec::new(), line: 0, header: placeholder, torn: None };
         if !reader.advance()? {
             return Err(LedgerError::Empty);
-        }
-        #[derive(serde::Deserialize)]
-        struct Version {
-            evenhand: u32,
         }
         let version: Version = serde_json::from_slice(&reader.text).map_err(LedgerError::Header)?;
         if version.evenhand != LEDGER_VERSION {
@@ -172,6 +178,8 @@ mod tests {
             predictor: Choice::named("declared"),
             seed: 1,
             engine: EngineConfig::default(),
+            limits: crate::Limits::default(),
+            abilities: crate::Abilities::default(),
             world: "simulated".into(),
         };
         let mut writer = LedgerWriter::new(Vec::new(), &header).unwrap();

@@ -40,7 +40,7 @@ pub use gpus::{GPUS_PER_NODE_MAX, GpuMask, GpuSet, Seat};
 pub use ids::{AppId, GpuId, JobId, LeaseId, NodeId, RackId, TenantId};
 pub use job::{
     App, Consent, Goal, GpuRange, GraphDigest, Job, JobSpec, JobState, Locality, ModelFilter, Priority,
-    Regime, RegimeSpan, RegimeSpec, Restart, Scaling,
+    QueueKey, Regime, RegimeSpan, RegimeSpec, Restart, Scaling,
 };
 pub use lease::{Lease, LeaseState, Leases};
 pub use ledger::{LedgerError, LedgerReader, LedgerWriter, TornLine};

@@ -1,8 +1,8 @@
 //! Everything a policy may say, and the check that it may be said.
 
 use crate::{
-    AppId, ClassIndex, GpuCount, GpuSet, JobId, JobState, Locality, Memory, ModelIndex, Offer, PerModel, Ratio,
-    Snapshot, Span, TenantId, Time,
+    AppId, ClassIndex, GpuCount, GpuSet, Job, JobId, JobState, Locality, Memory, ModelIndex, Offer, PerModel,
+    Ratio, Snapshot, Span, TenantId, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -58,6 +58,18 @@ pub enum Party {
     Job(JobId),
     /// One class of jobs of a tenant: a virtual user.
     TenantClass(TenantId, ClassIndex),
+}
+
+impl Party {
+    /// The party of the same kind that a job belongs to: whom its GPU-time is booked to.
+    pub fn same_kind(self, job: &Job) -> Option<Self> {
+        Some(match self {
+            Self::Tenant(_) => Self::Tenant(job.spec.tenant),
+            Self::App(_) => Self::App(job.spec.app?),
+            Self::Job(_) => Self::Job(job.spec.id),
+            Self::TenantClass(..) => Self::TenantClass(job.spec.tenant, job.class),
+        })
+    }
 }
 
 /// GPUs per party and GPU model, as fractions of whole GPUs.
@@ -347,7 +359,11 @@ impl Plan {
         }
         for model in cluster.model_indices() {
             if granted[model] > room[model] {
-                return Err(PlanError::OverCapacity { model, granted: granted[model], capacity: room[model] });
+                return Err(PlanError::OverCapacity {
+                    model,
+                    granted: granted[model],
+                    capacity: room[model],
+                });
             }
         }
         let capacity = room.values().sum();
@@ -408,7 +424,7 @@ impl Grant {
         }
     }
 
-    fn check_site(&self, snapshot: &Snapshot, job: &crate::Job) -> Result<(), PlanError> {
+    fn check_site(&self, snapshot: &Snapshot, job: &Job) -> Result<(), PlanError> {
         let allowed = |model| {
             let known = usize::from(model) < snapshot.cluster.models.len();
             let model = ModelIndex(model);

@@ -1,8 +1,8 @@
 //! The ledger's lines: what happened, what was decided, and what is worth noting about it.
 
 use crate::{
-    Choice, Command, Drop, Event, GpuCount, JobId, LeaseId, Occasion, Party, PerModel, PlanError, PolicyError, Quality, Reason, Round,
-    Span, Time,
+    Abilities, Choice, Command, Event, GpuCount, JobId, LeaseId, Limits, Occasion, Party, PerModel,
+    PlanError, PolicyError, Quality, Reason, Round, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,10 @@ pub struct Header {
     pub seed: u64,
     /// How the engine works.
     pub engine: EngineConfig,
+    /// How long a policy may think.
+    pub limits: Limits,
+    /// What the world can do.
+    pub abilities: Abilities,
     /// Which world wrote it, for people.
     pub world: String,
 }
@@ -113,8 +117,6 @@ pub enum Note {
     PolicyFailed(PolicyError),
     /// The policy's plan was not valid; the last one stands.
     PlanRefused(PlanError),
-    /// A grant found no GPUs.
-    Dropped(Drop),
     /// Why a job waits, when that changed.
     Waits {
         /// Which job.

@@ -17,11 +17,11 @@ impl Random {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         let mut mixed = Self(seed ^ tag);
-        Self(mixed.next())
+        Self(mixed.bits())
     }
 
     /// The next 64 random bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -31,7 +31,7 @@ impl Random {
 
     /// Uniform in `0..1`.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Uniform in `low..high`.
@@ -43,7 +43,7 @@ impl Random {
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "no number lies below 0");
         // The bias of the multiply-shift method is below 2^-32 for the small bounds used here.
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// True with this probability.
@@ -100,8 +100,8 @@ mod tests {
     #[test]
     fn a_seed_means_the_same_stream_for_ever() {
         let mut random = Random::new(1);
-        assert_eq!([random.next(), random.next()], [0x910a_2dec_8902_5cc1, 0xbeeb_8da1_658e_ec67]);
-        assert_ne!(Random::stream(1, "crashes").next(), Random::stream(1, "nodes").next());
+        assert_eq!([random.bits(), random.bits()], [0x910a_2dec_8902_5cc1, 0xbeeb_8da1_658e_ec67]);
+        assert_ne!(Random::stream(1, "crashes").bits(), Random::stream(1, "nodes").bits());
     }
 
     #[test]

@@ -5,8 +5,8 @@
 
 use crate::{
     App, AppId, Balances, BidTable, Classes, Cluster, Forecast, GpuCount, GpuTime, Interference, Job, JobId,
-    JobIndex, Lease, LeaseState, Leases, ModelIndex, Party, PerModel, Plan, Rate, Round, Span, Table, Tenants,
-    Time, Work,
+    JobIndex, Lease, LeaseState, Leases, ModelIndex, PerModel, Plan, QueueKey, Rate, Round, Span, Table,
+    Tenants, Time, Work,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ pub enum Occasion {
 pub struct Jobs {
     rows: Table<JobIndex, Job>,
     by_id: BTreeMap<JobId, JobIndex>,
-    queue: BTreeMap<(Time, JobId), JobIndex>,
+    queue: BTreeMap<QueueKey, JobIndex>,
 }
 
 impl Jobs {
     /// Adds a job.
     pub fn insert(&mut self, job: Job) -> JobIndex {
-        let (id, key, queued) = (job.spec.id, job.age_key(), job.is_queued());
+        let (id, key, queued) = (job.spec.id, job.queue_key(), job.is_queued());
         let index = self.rows.insert(job);
         self.by_id.insert(id, index);
         if queued {
@@ -46,7 +46,7 @@ impl Jobs {
     pub fn remove(&mut self, id: JobId) -> Option<Job> {
         let index = self.by_id.remove(&id)?;
         let job = self.rows.remove(index)?;
-        self.queue.remove(&job.age_key());
+        self.queue.remove(&job.queue_key());
         Some(job)
     }
 
@@ -58,10 +58,10 @@ impl Jobs {
         edit(job);
         match (before, job.is_queued()) {
             (false, true) => {
-                self.queue.insert(job.age_key(), index);
+                self.queue.insert(job.queue_key(), index);
             }
             (true, false) => {
-                self.queue.remove(&job.age_key());
+                self.queue.remove(&job.queue_key());
             }
             _ => {}
         }
@@ -83,7 +83,7 @@ impl Jobs {
     pub fn iter(&self) -> impl Iterator<Item = (JobIndex, &Job)> {
         self.rows.iter()
     }
-    /// Jobs that wait for GPUs, first come first.
+    /// Jobs that wait for GPUs: the most urgent first, then first come first.
     pub fn queue(&self) -> impl Iterator<Item = (JobIndex, &Job)> {
         self.queue.values().map(|index| (*index, &self.rows[*index]))
     }
@@ -209,18 +209,10 @@ impl Snapshot {
     /// Time a job is believed to need, alone on `gpus.min` GPUs of its fastest model. `None` if unknown.
     pub fn remaining_time(&self, index: JobIndex, job: &Job) -> Option<Span> {
         let forecast = self.forecast(index);
-        let models = self.cluster.model_indices().filter(|model| self.cluster.capacity(*model) > GpuCount::ZERO);
-        let fastest = models.map(|model| forecast.speed[model].mean).reduce(|a, b| if b > a { b } else { a })?;
+        let models =
+            self.cluster.model_indices().filter(|model| self.cluster.capacity(*model) > GpuCount::ZERO);
+        let fastest =
+            models.map(|model| forecast.speed[model].mean).reduce(|a, b| if b > a { b } else { a })?;
         self.remaining(index, job)?.span_at(fastest)
-    }
-
-    /// Whom a job's GPU-time is booked to when shares are given to parties of this kind.
-    pub fn party_like(&self, like: Party, job: &Job) -> Option<Party> {
-        Some(match like {
-            Party::Tenant(_) => Party::Tenant(job.spec.tenant),
-            Party::App(_) => Party::App(job.spec.app?),
-            Party::Job(_) => Party::Job(job.spec.id),
-            Party::TenantClass(..) => Party::TenantClass(job.spec.tenant, job.class),
-        })
     }
 }

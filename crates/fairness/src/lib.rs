@@ -3,6 +3,12 @@
 //! Policies, reports and tests use the same code, so they cannot disagree about what fair means. One subject per
 //! file, each citing where its definition comes from.
 
+mod finish_time;
+mod fluid;
+mod jain;
 mod water_fill;
 
+pub use finish_time::{UNFAIR_ABOVE, rho_dynamic, rho_static};
+pub use fluid::{FluidJob, fluid_finishes};
+pub use jain::jain;
 pub use water_fill::water_fill;

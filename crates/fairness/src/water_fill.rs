@@ -34,12 +34,18 @@ mod tests {
     use super::*;
 
     fn assert_close(found: &[f64], expected: &[f64]) {
-        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?} is not {expected:?}");
+        assert!(
+            found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9),
+            "{found:?} is not {expected:?}"
+        );
     }
 
     #[test]
     fn who_asks_for_little_gets_it_and_the_rest_is_split_by_weight() {
-        assert_close(&water_fill(&[(1.0, 2.0), (1.0, 10.0), (2.0, 10.0)], 12.0), &[2.0, 10.0 / 3.0, 20.0 / 3.0]);
+        assert_close(
+            &water_fill(&[(1.0, 2.0), (1.0, 10.0), (2.0, 10.0)], 12.0),
+            &[2.0, 10.0 / 3.0, 20.0 / 3.0],
+        );
         assert_close(&water_fill(&[(1.0, 3.0), (5.0, 4.0)], 100.0), &[3.0, 4.0]);
         assert_close(&water_fill(&[], 5.0), &[]);
         assert_close(&water_fill(&[(1.0, 4.0), (1.0, 4.0)], 0.0), &[0.0, 0.0]);

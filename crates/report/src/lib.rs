@@ -1,1 +1,29 @@
-//! To be written.
+//! Reports: folds over the ledger into numbers, tables and one self-contained page.
+//!
+//! A [`Report`] takes the records of one ledger in, in order, whether they are read from a file or arrive from a run
+//! in progress. [`METRICS`] lists what is measured; each metric's file defines its numbers. [`html()`] draws one page
+//! about one run, or about several runs of the same work side by side.
+//!
+//! Nothing in here performs I/O or reads a clock: the same ledger gives the same report to the byte.
+
+mod book;
+mod costs;
+mod fact;
+mod gantt;
+mod heat;
+mod machines;
+mod metrics;
+mod page;
+mod quantile;
+mod report;
+mod series;
+mod shares;
+mod standings;
+mod summary;
+mod timeline;
+
+pub use costs::Costs;
+pub use metrics::{Entry, METRICS};
+pub use page::html;
+pub use report::{Report, TenantRow};
+pub use summary::Summary;

@@ -1,1 +1,28 @@
-//! To be written.
+//! A simulated world: the same engine, on work that is described instead of run.
+//!
+//! Event-driven, with exact finish times: nothing is stamped at the end of a round. The truth about a job (how
+//! fast it really runs, when it really crashes) lives here; what the scheduler believes lives elsewhere, and the
+//! two share no code path.
+
+mod agenda;
+mod cluster;
+mod execution;
+mod experiment;
+mod faults;
+mod input;
+mod scenario;
+pub mod traces;
+mod truth;
+mod workload;
+mod world;
+
+pub use cluster::{ClusterSpec, NodeGroup};
+pub use experiment::{
+    Cell, Finished, Run, RunError, Setup, SetupError, Timings, compare, engine_for, simulate,
+};
+pub use faults::{Faults, Straggling};
+pub use input::InputError;
+pub use scenario::{Scenario, WorkloadChoice};
+pub use truth::{EqualTurns, TrueInterference, alone};
+pub use workload::{SimJob, Workload};
+pub use world::World;

@@ -1,0 +1,172 @@
+//! Jobs come, are held, and are no longer wanted.
+
+use crate::{Engine, Step};
+use evenhand_core::{
+    Command, Event, GpuTime, Job, JobId, JobSpec, JobState, LeaseState, Note, Outcome, PerModel, Regime,
+    Sample, Span, StopReason, Work,
+};
+use std::sync::Arc;
+
+impl Engine {
+    pub(crate) fn submitted(&mut self, spec: &Arc<JobSpec>, step: &mut Step) {
+        let state = &mut self.state;
+        if state.jobs.by_id(spec.id).is_some() {
+            step.notes.push(Note::Ignored);
+            return;
+        }
+        for before in spec.after.iter().filter(|before| state.jobs.by_id(**before).is_some()) {
+            state.dependents.entry(*before).or_default().push(spec.id);
+        }
+        let mut job = Job {
+            spec: spec.clone(),
+            submitted: state.now,
+            state: state.resting_state(spec.id),
+            done: Work::ZERO,
+            heard: state.now,
+            saved: Work::ZERO,
+            attained: PerModel::all(GpuTime::ZERO),
+            waited: Span::ZERO,
+            regime: Regime::default(),
+            past: Vec::new(),
+            class: evenhand_core::ClassIndex(0),
+            starts: 0,
+            crashes: 0,
+        };
+        let forecast = self.parts.predictor.forecast(&job, &state.cluster);
+        job.class = Arc::make_mut(&mut state.classes).join(spec, &forecast);
+        Arc::make_mut(&mut state.jobs).insert(job);
+        state.set_forecast(spec.id, forecast);
+        if let Some(app) = spec.app.and_then(|app| Arc::make_mut(&mut state.apps).get_mut(&app)) {
+            app.jobs.push(spec.id);
+        }
+        let fits = state.cluster.model_indices().any(|model| {
+            spec.models.allows(model) && (spec.mixes_models || spec.gpus.min <= state.cluster.capacity(model))
+        });
+        if !fits || spec.gpus.min > state.cluster.capacity_total() {
+            step.notes.push(Note::TooLarge { job: spec.id, gpus: spec.gpus.min });
+        }
+        state.ask_early();
+    }
+
+    /// A job is to end: now if it holds no GPUs, otherwise when its lease has ended.
+    pub(crate) fn unwanted(&mut self, id: JobId, outcome: Outcome, step: &mut Step) {
+        let Some(job) = self.state.jobs.by_id(id) else {
+            step.notes.push(Note::Ignored);
+            return;
+        };
+        let reason = if outcome == Outcome::Retired { StopReason::Retired } else { StopReason::Cancelled };
+        let lease = job.lease();
+        if let Some(lease) = lease {
+            self.state.unwanted.insert(id, outcome);
+            self.stop(lease, reason, step);
+        }
+        if self.state.jobs.by_id(id).is_some_and(|job| job.lease().is_none()) {
+            self.end_job(id, outcome, step);
+        }
+    }
+
+    pub(crate) fn held(&mut self, id: JobId, step: &mut Step) {
+        let Some(job) = self.state.jobs.by_id(id) else {
+            step.notes.push(Note::Ignored);
+            return;
+        };
+        let lease = job.lease();
+        self.state.holds.insert(id);
+        match lease {
+            Some(lease) => self.stop(lease, StopReason::Held, step),
+            None => Arc::make_mut(&mut self.state.jobs).change(id, |job| job.state = JobState::Held),
+        }
+    }
+
+    pub(crate) fn released(&mut self, id: JobId, step: &mut Step) {
+        if !self.state.holds.remove(&id) {
+            step.notes.push(Note::Ignored);
+        }
+        self.wake_job(id);
+    }
+
+    /// A job whose reason to be held may be gone goes back to the queue.
+    fn wake_job(&mut self, id: JobId) {
+        let resting = self.state.resting_state(id);
+        Arc::make_mut(&mut self.state.jobs).change(id, |job| {
+            if job.state == JobState::Held {
+                job.state = resting;
+            }
+        });
+        self.state.ask_early();
+    }
+
+    /// The job has ended; forget it.
+    pub(crate) fn end_job(&mut self, id: JobId, outcome: Outcome, step: &mut Step) {
+        let state = &mut self.state;
+        let job = Arc::make_mut(&mut state.jobs).remove(id).expect("a job ends while it is active, and once");
+        assert!(job.lease().is_none(), "{id} ends while it holds GPUs");
+        let attained = job.attained.values().sum();
+        Arc::make_mut(&mut state.classes).leave(job.class);
+        if let Some(app) = job.spec.app.and_then(|app| Arc::make_mut(&mut state.apps).get_mut(&app)) {
+            app.jobs.retain(|member| *member != id);
+        }
+        state.waits.remove(&id);
+        state.unwanted.remove(&id);
+        state.holds.remove(&id);
+        step.commands.push(Command::End { job: id, outcome, attained });
+        for dependent in state.dependents.remove(&id).unwrap_or_default() {
+            self.wake_job(dependent);
+        }
+        self.state.ask_early();
+    }
+
+    pub(crate) fn progress(
+        &mut self,
+        lease: evenhand_core::LeaseId,
+        (done, saved): (Work, Work),
+        regime: Option<Regime>,
+        event: &Event,
+        step: &mut Step,
+    ) {
+        let Some(lease) = self.state.leases.get(lease).filter(|lease| lease.state != LeaseState::Waiting)
+        else {
+            step.notes.push(Note::Ignored);
+            return;
+        };
+        let (id, now) = (lease.job, self.state.now);
+        Arc::make_mut(&mut self.state.jobs).change(id, |job| {
+            (job.done, job.saved, job.heard) = (done, saved, now);
+            if let Some(regime) = regime.filter(|regime| *regime != job.regime) {
+                job.past.push(evenhand_core::RegimeSpan { regime: job.regime, until: regime.from });
+                job.regime = regime;
+            }
+        });
+        if regime.is_some() {
+            self.state.ask_early();
+        }
+        self.observe(id, event);
+    }
+
+    pub(crate) fn telemetry(&mut self, lease: evenhand_core::LeaseId, event: &Event, step: &mut Step) {
+        match self.state.leases.get(lease) {
+            Some(lease) => self.observe(lease.job, event),
+            None => step.notes.push(Note::Ignored),
+        }
+    }
+
+    /// Shows an event to the predictor, and asks again if its belief moved.
+    pub(crate) fn observe(&mut self, id: JobId, event: &Event) {
+        let Some(job) = self.state.jobs.by_id(id) else { return };
+        let demand = match event {
+            Event::Telemetry { demand, .. } => Some(*demand),
+            _ => None,
+        };
+        let sample = Sample { now: self.state.now, job, event, demand };
+        if self.parts.predictor.observe(&sample) {
+            let forecast = self.parts.predictor.forecast(job, &self.state.cluster);
+            self.state.interference = self.parts.predictor.interference();
+            let (spec, class) = (job.spec.clone(), job.class);
+            let classes = Arc::make_mut(&mut self.state.classes);
+            let joined = classes.join(&spec, &forecast);
+            classes.leave(class);
+            Arc::make_mut(&mut self.state.jobs).change(id, |job| job.class = joined);
+            self.state.set_forecast(id, forecast);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! One decision: snapshot, decide, check, place, lease, account.
+
+use crate::{Engine, Step};
+use evenhand_core::{
+    Decision, FreeIndex, Grant, JobId, Lease, LeaseId, LeaseState, Note, Occasion, Others, Plan, Reason,
+    Round, Sharing, Site, Snapshot, StopReason, Time,
+};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a plan means for the leases there are.
+#[derive(Default)]
+struct Changes {
+    keep: Vec<(LeaseId, Option<Time>)>,
+    stop: Vec<(LeaseId, StopReason)>,
+    place: Vec<Grant>,
+}
+
+impl Engine {
+    pub(crate) fn round_due(&mut self, round: Round, step: &mut Step) {
+        let state = &mut self.state;
+        let current = state.alarm.take_if(|(at, number)| *number == round && *at <= state.now).is_some();
+        if !current {
+            step.notes.push(Note::Ignored);
+            return;
+        }
+        let now = state.now;
+        if state.bidding.as_ref().is_some_and(|(until, _)| *until <= now) {
+            state.bidding = None;
+            self.decide(Occasion::Bids, step);
+        } else if state.regular_due <= now || state.leases.is_empty() {
+            // A cluster without leases has nothing to keep in step with: its rounds begin anew.
+            state.regular_due = now + self.parts.config.round;
+            self.decide(Occasion::Regular, step);
+        } else {
+            self.decide(Occasion::Early, step);
+        }
+    }
+
+    fn decide(&mut self, occasion: Occasion, step: &mut Step) {
+        self.state.round = Round(self.state.round.0 + 1);
+        self.state.early_due = None;
+        self.state.decided = Some(self.state.now);
+        self.settle();
+        let snapshot = self.state.snapshot(occasion, self.parts.seed);
+        let mut plan = self.plan_for(&snapshot, step);
+        if occasion != Occasion::Bids && !plan.offers.is_empty() && self.parts.abilities.bids {
+            let offers = std::mem::take(&mut plan.offers);
+            plan.others = Others::Keep;
+            plan.grants.clear();
+            self.ask_for_bids(offers, step);
+        }
+        let changes = changes(&plan, &snapshot);
+        let due =
+            if occasion == Occasion::Regular { snapshot.leases.len() - self.state.stopping.len() } else { 0 };
+        // Holding the snapshot any longer would make the next edit copy its tables.
+        drop(snapshot);
+        let kept = self.renew_kept(&changes, occasion, step);
+        for (lease, reason) in &changes.stop {
+            self.stop(*lease, *reason, step);
+        }
+        let dropped = self.place(&changes.place, step);
+        self.note_waits(plan.refused.iter().copied().chain(dropped), step);
+        self.adopt_shares(&plan);
+        step.decision = Some(Decision {
+            round: self.state.round,
+            occasion,
+            active: self.state.jobs.len() as u32,
+            running: self.state.leases.len() as u32,
+            kept,
+            due: due as u32,
+            quality: plan.quality,
+            shares: self.changed_shares(&plan),
+        });
+        self.state.previous = Some(Arc::new(plan));
+    }
+
+    /// The policy's plan, or what still fits of the last one.
+    fn plan_for(&self, snapshot: &Snapshot, step: &mut Step) -> Plan {
+        match self.parts.policy.decide(snapshot, self.parts.limits) {
+            Ok(plan) => match plan.check(snapshot) {
+                Ok(()) => return plan,
+                Err(error) => step.notes.push(Note::PlanRefused(error)),
+            },
+            Err(error) => step.notes.push(Note::PolicyFailed(error)),
+        }
+        carried_over(snapshot)
+    }
+
+    fn renew_kept(&mut self, changes: &Changes, occasion: Occasion, step: &mut Step) -> u32 {
+        if occasion != Occasion::Regular {
+            return 0;
+        }
+        let regular = self.state.regular_due;
+        for (lease, until) in &changes.keep {
+            self.renew(*lease, until.unwrap_or(regular), step);
+        }
+        changes.keep.len() as u32
+    }
+
+    /// Seats the grants that have no lease yet; says which were dropped and why.
+    fn place(&mut self, grants: &[Grant], step: &mut Step) -> Vec<(JobId, Reason)> {
+        if grants.is_empty() {
+            return Vec::new();
+        }
+        let mut room = self.room();
+        let (exact, open): (Vec<_>, Vec<_>) =
+            grants.iter().cloned().partition(|grant| matches!(grant.site, Site::Exactly(_)));
+        let mut dropped = Vec::new();
+        for grant in exact {
+            let Site::Exactly(gpus) = grant.site.clone() else { continue };
+            match self.fits_exactly(&grant, &mut room) {
+                Ok(()) => self.book(&grant, gpus, step),
+                Err(reason) => dropped.push((grant.job, reason)),
+            }
+        }
+        if !open.is_empty() {
+            let snapshot = self.state.snapshot(Occasion::Early, self.parts.seed);
+            let placement = self.parts.placer.place(&snapshot, &mut room, &open);
+            drop(snapshot);
+            for (at, gpus) in placement.seated {
+                self.book(&open[at], gpus, step);
+            }
+            dropped.extend(placement.dropped.iter().map(|drop| (drop.job, drop.reason)));
+        }
+        dropped
+    }
+
+    /// GPUs that nobody keeps: free, or held by leases that are being stopped and promised to nobody.
+    fn room(&self) -> FreeIndex {
+        let mut room = self.state.cluster.free.clone();
+        for id in &self.state.stopping {
+            for seat in self.state.leases.get(*id).iter().flat_map(|lease| lease.gpus.seats()) {
+                let usable = self.state.cluster.nodes[seat.node.index()].usable();
+                let gpus = seat.gpus.and(usable).without(self.state.seats.promised(seat.node));
+                room.give(evenhand_core::Seat { node: seat.node, gpus });
+            }
+        }
+        room
+    }
+
+    /// Whether GPUs granted by name are to be had; takes exclusive ones from the room.
+    fn fits_exactly(&self, grant: &Grant, room: &mut FreeIndex) -> Result<(), Reason> {
+        let Site::Exactly(gpus) = &grant.site else { return Ok(()) };
+        if grant.sharing == Sharing::Alone {
+            let open = gpus.seats().iter().all(|seat| seat.gpus.without(room.on(seat.node)).is_empty());
+            if !open {
+                return Err(Reason::NoRoom);
+            }
+            room.take(gpus);
+            return Ok(());
+        }
+        if !self.parts.abilities.share {
+            return Err(Reason::Crowded);
+        }
+        for gpu in gpus.iter() {
+            let node = &self.state.cluster.nodes[gpu.node.index()];
+            let sharers = self.state.seats.sharers(gpu);
+            let free = self.state.cluster.free.on(gpu.node).0 >> gpu.ordinal & 1 == 1;
+            let open = free || (!sharers.is_empty() && sharers.len() < usize::from(node.slots));
+            if !open || node.slots == 0 || !self.memory_fits(grant.job, sharers, node.memory) {
+                return Err(Reason::Crowded);
+            }
+            if free {
+                room.set(gpu.node, room.on(gpu.node).without(evenhand_core::GpuMask(1 << gpu.ordinal)));
+            }
+        }
+        Ok(())
+    }
+
+    fn memory_fits(&self, job: JobId, sharers: &[LeaseId], memory: evenhand_core::Bytes) -> bool {
+        let need = |job: JobId| {
+            let job = self.state.jobs.by_id(job);
+            job.and_then(|job| job.spec.memory).unwrap_or_default()
+        };
+        let others = sharers.iter().filter_map(|id| self.state.leases.get(*id)).map(|lease| need(lease.job));
+        let total = others.sum::<evenhand_core::Bytes>() + need(job);
+        memory == evenhand_core::Bytes::ZERO || total <= memory
+    }
+
+    /// Notes why jobs wait, where that is news.
+    fn note_waits(&mut self, refused: impl Iterator<Item = (JobId, Reason)>, step: &mut Step) {
+        for (job, reason) in refused {
+            if self.state.jobs.by_id(job).is_some() && self.state.waits.insert(job, reason) != Some(reason) {
+                step.notes.push(Note::Waits { job, reason });
+            }
+        }
+    }
+
+    fn changed_shares(&self, plan: &Plan) -> Vec<(evenhand_core::Party, evenhand_core::PerModel<f64>)> {
+        let before = self.state.previous.as_ref().and_then(|previous| previous.shares.as_ref());
+        match &plan.shares {
+            Some(shares) if Some(shares) != before => shares.rows.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Asks the world to wake the engine when something is next due, if that changed.
+    pub(crate) fn set_alarm(&mut self, step: &mut Step) {
+        let state = &mut self.state;
+        let number = Round(state.round.0 + 1);
+        let early_min = self.parts.config.early_round_min;
+        let soonest = state.decided.map_or(Time::ZERO, |decided| decided + early_min).max(state.now);
+        let early = state.early_due.filter(|_| !state.jobs.is_empty()).map(|due| due.max(soonest));
+        let regular =
+            (!state.jobs.is_empty() && state.decided.is_some()).then_some(state.regular_due.max(state.now));
+        let bids = state.bidding.as_ref().map(|(until, _)| (*until).max(state.now));
+        let again = state.previous.as_ref().and_then(|plan| plan.again).filter(|at| *at > state.now);
+        let again = again.filter(|_| !state.jobs.is_empty());
+        // While bids are out, nothing else is decided.
+        let due = if bids.is_some() { bids } else { [early, regular, again].into_iter().flatten().min() };
+        let alarm = due.map(|due| (due, number));
+        if let Some((due, number)) = alarm
+            && state.alarm != alarm
+        {
+            step.commands.push(evenhand_core::Command::WakeAt(due, number));
+        }
+        state.alarm = alarm.or(state.alarm);
+    }
+}
+
+/// Compares a plan with the leases there are.
+fn changes(plan: &Plan, snapshot: &Snapshot) -> Changes {
+    let mut changes = Changes::default();
+    let mut named = BTreeSet::new();
+    for grant in &plan.grants {
+        let lease = snapshot.leases.of_job(snapshot.jobs.by_id(grant.job));
+        match lease {
+            None => changes.place.push(grant.clone()),
+            // It has to be gone before the job can start again.
+            Some(lease) if lease.state == LeaseState::Stopping => {}
+            Some(lease) => {
+                named.insert(lease.id);
+                if stands(lease, grant, snapshot) {
+                    changes.keep.push((lease.id, grant.term.map(|term| snapshot.now + term)));
+                } else {
+                    changes.stop.push((lease.id, StopReason::Moved));
+                }
+            }
+        }
+    }
+    for lease in snapshot.leases.iter().filter(|lease| lease.is_lasting() && !named.contains(&lease.id)) {
+        match plan.others {
+            Others::Keep => changes.keep.push((lease.id, None)),
+            Others::Release => changes.stop.push((lease.id, StopReason::Preempted)),
+        }
+    }
+    changes
+}
+
+/// Whether a lease is already what a grant asks for: then it is renewed and nothing restarts.
+fn stands(lease: &Lease, grant: &Grant, snapshot: &Snapshot) -> bool {
+    let site = match &grant.site {
+        Site::Anywhere => true,
+        Site::Model(model) => snapshot.cluster.models_of(&lease.gpus) == [*model],
+        Site::Exactly(gpus) => lease.gpus == *gpus,
+    };
+    site && lease.gpus.count() == grant.gpus
+        && lease.sharing == grant.sharing
+        && snapshot.cluster.span_of(&lease.gpus) <= grant.locality
+}
+
+/// What still fits of the last plan: whoever holds GPUs keeps them, and grants not yet carried out stand.
+fn carried_over(snapshot: &Snapshot) -> Plan {
+    let mut plan = Plan { others: Others::Keep, ..Plan::default() };
+    let Some(previous) = &snapshot.previous else { return plan };
+    plan.memory = previous.memory.clone();
+    plan.window.clone_from(&previous.window);
+    plan.shares.clone_from(&previous.shares);
+    for grant in &previous.grants {
+        let waits = snapshot.jobs.by_id(grant.job).is_some_and(evenhand_core::Job::is_queued);
+        if waits {
+            plan.grants.push(Grant { reason: Reason::CarriedOver, ..grant.clone() });
+            if plan.check(snapshot).is_err() {
+                plan.grants.pop();
+            }
+        }
+    }
+    plan
+}

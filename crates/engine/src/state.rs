@@ -1,0 +1,174 @@
+//! The only mutable state, and the snapshots of it.
+//!
+//! Tables sit behind reference counts and are edited in place with [`Arc::make_mut`]: a table is copied only while
+//! somebody still holds an older snapshot of it.
+
+use crate::seats::Seats;
+use evenhand_core::{
+    App, AppId, Balances, BidTable, Classes, Cluster, Event, Forecast, GpuCount, GpuModel, Interference,
+    JobId, JobState, Jobs, LeaseId, Leases, NodeId, Occasion, Outcome, PerModel, Plan, Reason, Round,
+    Snapshot, Tenant, Tenants, Time,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub(crate) struct State {
+    pub now: Time,
+    pub round: Round,
+    pub cluster: Arc<Cluster>,
+    pub tenants: Arc<Tenants>,
+    pub apps: Arc<BTreeMap<AppId, App>>,
+    pub jobs: Arc<Jobs>,
+    pub forecasts: Arc<Vec<Arc<Forecast>>>,
+    pub classes: Arc<Classes>,
+    pub leases: Arc<Leases>,
+    pub balances: Arc<Balances>,
+    pub bids: Arc<BTreeMap<AppId, BidTable>>,
+    pub interference: Arc<dyn Interference>,
+    pub previous: Option<Arc<Plan>>,
+    /// Which GPUs are taken or promised.
+    pub seats: Seats,
+    /// Leases on their way out.
+    pub stopping: BTreeSet<LeaseId>,
+    pub lease_next: u64,
+    /// Why each waiting job waits, as last decided.
+    pub waits: BTreeMap<JobId, Reason>,
+    /// Jobs to end as soon as their lease has.
+    pub unwanted: BTreeMap<JobId, Outcome>,
+    /// Jobs not to be started.
+    pub holds: BTreeSet<JobId>,
+    /// Jobs that wait for a job to end.
+    pub dependents: BTreeMap<JobId, Vec<JobId>>,
+    /// Failed launches in a row, per node.
+    pub launch_failures: BTreeMap<NodeId, u32>,
+    /// When leases are next up for renewal.
+    pub regular_due: Time,
+    /// When a decision is wanted before that.
+    pub early_due: Option<Time>,
+    /// The last decision.
+    pub decided: Option<Time>,
+    /// The alarm that the world knows of.
+    pub alarm: Option<(Time, Round)>,
+    /// Until when bids are awaited, and whose.
+    pub bidding: Option<(Time, BTreeSet<AppId>)>,
+    /// Since when the shares of `previous` are in force.
+    pub shares_since: Time,
+}
+
+impl State {
+    pub fn new(interference: Arc<dyn Interference>) -> Self {
+        Self {
+            now: Time::ZERO,
+            round: Round::ZERO,
+            cluster: Arc::default(),
+            tenants: Arc::default(),
+            apps: Arc::default(),
+            jobs: Arc::default(),
+            forecasts: Arc::default(),
+            classes: Arc::default(),
+            leases: Arc::default(),
+            balances: Arc::default(),
+            bids: Arc::default(),
+            interference,
+            previous: None,
+            seats: Seats::default(),
+            stopping: BTreeSet::new(),
+            lease_next: 1,
+            waits: BTreeMap::new(),
+            unwanted: BTreeMap::new(),
+            holds: BTreeSet::new(),
+            dependents: BTreeMap::new(),
+            launch_failures: BTreeMap::new(),
+            regular_due: Time::ZERO,
+            early_due: None,
+            decided: None,
+            alarm: None,
+            bidding: None,
+            shares_since: Time::ZERO,
+        }
+    }
+
+    pub fn snapshot(&self, occasion: Occasion, seed: u64) -> Snapshot {
+        Snapshot {
+            now: self.now,
+            round: self.round,
+            occasion,
+            next_round: self.regular_due,
+            seed,
+            cluster: self.cluster.clone(),
+            tenants: self.tenants.clone(),
+            apps: self.apps.clone(),
+            jobs: self.jobs.clone(),
+            forecasts: self.forecasts.clone(),
+            classes: self.classes.clone(),
+            leases: self.leases.clone(),
+            leaving: self.leaving(),
+            balances: self.balances.clone(),
+            bids: self.bids.clone(),
+            interference: self.interference.clone(),
+            previous: self.previous.clone(),
+        }
+    }
+
+    /// GPUs of leases that are being stopped and are promised to nobody.
+    fn leaving(&self) -> PerModel<GpuCount> {
+        let mut leaving = PerModel::all(GpuCount::ZERO);
+        for id in &self.stopping {
+            for seat in self.leases.get(*id).iter().flat_map(|lease| lease.gpus.seats()) {
+                let node = &self.cluster.nodes[seat.node.index()];
+                let open = seat.gpus.and(node.usable()).without(self.seats.promised(seat.node));
+                leaving[node.model] += GpuCount(open.count());
+            }
+        }
+        leaving
+    }
+
+    pub fn model_added(&mut self, model: &GpuModel) {
+        let cluster = Arc::make_mut(&mut self.cluster);
+        cluster.models.push(model.clone());
+        cluster.reference.get_or_insert(evenhand_core::ModelIndex(0));
+    }
+
+    pub fn tenant_changed(&mut self, tenant: &Tenant) {
+        Arc::make_mut(&mut self.tenants).put(tenant.clone());
+        self.ask_early();
+    }
+
+    pub fn app_opened(&mut self, app: &App) {
+        Arc::make_mut(&mut self.apps).insert(app.id, app.clone());
+    }
+
+    /// Wants a decision as soon as may be.
+    pub fn ask_early(&mut self) {
+        self.early_due = Some(self.now);
+    }
+
+    /// Sets what is believed of the job in a place.
+    pub fn set_forecast(&mut self, job: JobId, forecast: Arc<Forecast>) {
+        let Some(index) = self.jobs.index(job) else { return };
+        let at = index.0 as usize;
+        let forecasts = Arc::make_mut(&mut self.forecasts);
+        if forecasts.len() <= at {
+            forecasts.resize_with(at + 1, Arc::default);
+        }
+        forecasts[at] = forecast;
+    }
+
+    /// Where a job without a lease stands: on hold, waiting for other jobs, or queued.
+    pub fn resting_state(&self, job: JobId) -> JobState {
+        let waits = self.dependents.values().any(|waiting| waiting.contains(&job));
+        if waits || self.holds.contains(&job) { JobState::Held } else { JobState::Queued { since: self.now } }
+    }
+}
+
+/// The lease an event is about, if it is about one.
+pub(crate) fn lease_of(event: &Event) -> Option<LeaseId> {
+    match event {
+        Event::LeaseStarted(lease)
+        | Event::Progress { lease, .. }
+        | Event::Telemetry { lease, .. }
+        | Event::LeaseEnded { lease, .. }
+        | Event::LaunchFailed { lease, .. } => Some(*lease),
+        _ => None,
+    }
+}

@@ -1,0 +1,207 @@
+//! Grants GPUs in a given order: what every policy that ranks jobs has in common.
+
+use evenhand_core::{
+    GpuCount, Grant, Job, JobIndex, JobState, Lease, LeaseState, ModelIndex, Occasion, Others,
+    ParameterError, ParameterSpec, Parameters, PerModel, Plan, Reason, Site, Snapshot,
+};
+
+/// When a policy may take GPUs from a job that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preempt {
+    /// When its lease is up for renewal.
+    AtRounds,
+    /// Whenever something happens.
+    Anytime,
+}
+
+pub(crate) const PREEMPT_AT_ROUNDS: ParameterSpec = ParameterSpec {
+    name: "preempt",
+    default: "rounds",
+    summary: "when a running job may be interrupted: `rounds` (when its lease is up) or `anytime`",
+};
+
+pub(crate) const PREEMPT_ANYTIME: ParameterSpec = ParameterSpec { default: "anytime", ..PREEMPT_AT_ROUNDS };
+
+impl Preempt {
+    pub fn read(parameters: &Parameters, spec: &ParameterSpec) -> Result<Self, ParameterError> {
+        parameters.word(spec, &[("rounds", Self::AtRounds), ("anytime", Self::Anytime)])
+    }
+
+    /// Whether running jobs are up for decision now.
+    pub fn is_due(self, snapshot: &Snapshot) -> bool {
+        self == Self::Anytime || snapshot.occasion == Occasion::Regular
+    }
+}
+
+/// Grants `gpus.min` GPUs to whoever comes first in the order of `key` and fits; others are passed over.
+pub(crate) fn grant_by_key<K: Ord>(
+    snapshot: &Snapshot,
+    preempt: Preempt,
+    reason: Reason,
+    key: impl Fn(JobIndex, &Job) -> K,
+) -> Plan {
+    let due = preempt.is_due(snapshot);
+    let mut room = if due { Room::whole(snapshot) } else { Room::left_over(snapshot) };
+    let mut order: Vec<_> =
+        candidates(snapshot, preempt).map(|(index, job)| (key(index, job), job.queue_key(), index)).collect();
+    order.sort_unstable_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+    let mut plan = Plan { others: if due { Others::Release } else { Others::Keep }, ..Plan::default() };
+    for (_, _, index) in order {
+        let job = snapshot.jobs.get(index);
+        match room.grant(index, job, reason) {
+            Ok(grant) => plan.grants.push(grant),
+            Err(why) => plan.refused.push((job.spec.id, why)),
+        }
+    }
+    plan
+}
+
+/// GPUs that a plan can still give away.
+pub(crate) struct Room<'a> {
+    snapshot: &'a Snapshot,
+    free: PerModel<GpuCount>,
+    /// What each tenant and group may still take, if any tenant has a limit.
+    headroom: Option<Vec<PerModel<GpuCount>>>,
+}
+
+impl<'a> Room<'a> {
+    /// The whole cluster, for a plan that decides about everybody.
+    pub fn whole(snapshot: &'a Snapshot) -> Self {
+        Self { snapshot, free: snapshot.cluster.capacities(), headroom: limits(snapshot) }
+    }
+
+    /// What nobody holds, for a plan that leaves running jobs alone.
+    pub fn left_over(snapshot: &'a Snapshot) -> Self {
+        let mut room = Self { snapshot, free: snapshot.available(), headroom: limits(snapshot) };
+        if room.headroom.is_some() {
+            for lease in snapshot.leases.iter() {
+                if let (Some(job), Some(model)) = (snapshot.jobs.by_id(lease.job), snapshot.model_of(lease)) {
+                    room.count_against_limits(job, model, lease.gpus.count());
+                }
+            }
+        }
+        room
+    }
+
+    /// GPUs of all models that are left.
+    pub fn total(&self) -> GpuCount {
+        self.free.values().sum()
+    }
+
+    /// Grants a job its least number of GPUs on the model it holds already, or else on the one that suits it
+    /// best; or says why not.
+    pub fn grant(&mut self, index: JobIndex, job: &Job, reason: Reason) -> Result<Grant, Reason> {
+        let held = self.snapshot.leases.of_job(Some(job));
+        let gpus = held.map_or(job.spec.gpus.min, |lease| lease.gpus.count());
+        if let Some(lease) = held
+            && let Some(model) = self.snapshot.model_of(lease)
+            && self.keeps(lease, model)
+            && self.within_limits(job, model, gpus)
+        {
+            let own = self.outside_capacity(lease);
+            self.take(job, model, gpus, own);
+            return Ok(Grant::new(job.spec.id, gpus, Site::Anywhere, reason));
+        }
+        let gpus = job.spec.gpus.min;
+        match self.best_model(index, job, gpus) {
+            Ok(model) => {
+                self.take(job, model, gpus, GpuCount::ZERO);
+                Ok(Grant::new(job.spec.id, gpus, Site::Model(model), reason))
+            }
+            Err(Reason::NoRoom | Reason::NoModel) if job.spec.mixes_models && gpus <= self.total() => {
+                self.take_mixed(gpus);
+                Ok(Grant::new(job.spec.id, gpus, Site::Anywhere, reason))
+            }
+            Err(why) => Err(why),
+        }
+    }
+
+    /// Whether a job can go on where it is.
+    fn keeps(&self, lease: &Lease, model: ModelIndex) -> bool {
+        let one_model = self.snapshot.cluster.models_of(&lease.gpus).len() == 1;
+        one_model && lease.gpus.count() <= self.free[model] + self.outside_capacity(lease)
+    }
+
+    /// GPUs of a lease that are its own whatever the plan says: on a node that takes no new leases.
+    fn outside_capacity(&self, lease: &Lease) -> GpuCount {
+        let closed = |seat: &&evenhand_core::Seat| {
+            self.snapshot.cluster.nodes[seat.node.index()].usable().is_empty()
+                && lease.state != LeaseState::Stopping
+        };
+        GpuCount(lease.gpus.seats().iter().filter(closed).map(|seat| seat.gpus.count()).sum())
+    }
+
+    /// The model with room on which a job is believed to run fastest; the first of equals.
+    fn best_model(&self, index: JobIndex, job: &Job, gpus: GpuCount) -> Result<ModelIndex, Reason> {
+        let forecast = self.snapshot.forecast(index);
+        let mut best: Option<(ModelIndex, u64)> = None;
+        let mut why = Reason::NoModel;
+        for model in self.snapshot.cluster.model_indices() {
+            let speed = forecast.speed[model].mean;
+            if !job.spec.models.allows(model) || speed.get() <= 0.0 {
+                continue;
+            }
+            if gpus > self.free[model] {
+                why = Reason::NoRoom;
+            } else if !self.within_limits(job, model, gpus) {
+                why = Reason::OverLimit;
+            } else if best.is_none_or(|(_, key)| speed.key() > key) {
+                best = Some((model, speed.key()));
+            }
+        }
+        best.map(|(model, _)| model).ok_or(why)
+    }
+
+    fn take(&mut self, job: &Job, model: ModelIndex, gpus: GpuCount, own: GpuCount) {
+        self.free[model] = self.free[model].less(gpus.less(own));
+        self.count_against_limits(job, model, gpus);
+    }
+
+    fn take_mixed(&mut self, gpus: GpuCount) {
+        let mut need = gpus;
+        for model in self.snapshot.cluster.model_indices() {
+            let part = need.min(self.free[model]);
+            self.free[model] = self.free[model].less(part);
+            need = need.less(part);
+        }
+    }
+
+    fn within_limits(&self, job: &Job, model: ModelIndex, gpus: GpuCount) -> bool {
+        self.headroom.as_ref().is_none_or(|headroom| {
+            let mut lineage = self.snapshot.tenants.lineage(job.spec.tenant);
+            lineage.all(|tenant| gpus <= headroom[tenant.id.index()][model])
+        })
+    }
+
+    fn count_against_limits(&mut self, job: &Job, model: ModelIndex, gpus: GpuCount) {
+        let Some(headroom) = &mut self.headroom else { return };
+        for tenant in self.snapshot.tenants.lineage(job.spec.tenant) {
+            let left = &mut headroom[tenant.id.index()][model];
+            *left = left.less(gpus);
+        }
+    }
+}
+
+fn limits(snapshot: &Snapshot) -> Option<Vec<PerModel<GpuCount>>> {
+    let unlimited = PerModel::all(GpuCount(u32::MAX));
+    let limited = snapshot.tenants.iter().any(|tenant| tenant.limit.is_some());
+    limited.then(|| snapshot.tenants.iter().map(|tenant| tenant.limit.unwrap_or(unlimited)).collect())
+}
+
+/// The jobs that may be granted GPUs now: everybody if running jobs are up for decision, else who waits.
+pub(crate) fn candidates(snapshot: &Snapshot, preempt: Preempt) -> impl Iterator<Item = (JobIndex, &Job)> {
+    let due = preempt.is_due(snapshot);
+    let everybody = due.then(|| snapshot.jobs.iter().filter(|(_, job)| job.state != JobState::Held));
+    let waiting = (!due).then(|| snapshot.jobs.queue());
+    everybody.into_iter().flatten().chain(waiting.into_iter().flatten())
+}
+
+/// The GPUs of each model that a fraction of the whole cluster amounts to.
+pub(crate) fn slice(snapshot: &Snapshot, gpus: f64) -> PerModel<f64> {
+    let total = f64::from(snapshot.cluster.capacity_total().0);
+    let mut row = PerModel::all(0.0);
+    for model in snapshot.cluster.model_indices() {
+        row[model] = gpus * f64::from(snapshot.cluster.capacity(model).0) / total.max(1.0);
+    }
+    row
+}

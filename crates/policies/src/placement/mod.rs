@@ -1,0 +1,180 @@
+//! Which GPUs: one placer per file, each listed here.
+//!
+//! A placer only chooses seats of one GPU model for one grant; walking the grants, choosing among models and
+//! saying why something does not fit is the same for all and lives here.
+
+mod first_fit;
+mod packed;
+mod topology;
+
+use crate::registry::Registered;
+use evenhand_core::{
+    Cluster, Drop, FreeIndex, GpuCount, GpuMask, GpuSet, Grant, Locality, ModelIndex, NodeId, Placement,
+    Placer, Reason, Seat, Site, Snapshot,
+};
+
+/// A placer and what is said of it.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacerEntry {
+    /// Its fixed name.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Makes one.
+    pub build: fn() -> Box<dyn Placer>,
+}
+
+impl Registered for PlacerEntry {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// All placers.
+pub const PLACERS: &[PlacerEntry] = &[first_fit::ENTRY, packed::ENTRY, topology::ENTRY];
+
+/// The placer of someone who chose none.
+pub const DEFAULT_PLACER: &str = "topology";
+
+/// Chooses seats of one GPU model for one grant.
+trait Choose: Send + Sync {
+    /// `need` free GPUs of `model`, spread no wider than `locality`; `None` if there are none such.
+    fn choose(
+        &self,
+        cluster: &Cluster,
+        room: &FreeIndex,
+        model: ModelIndex,
+        need: u32,
+        locality: Locality,
+    ) -> Option<GpuSet>;
+}
+
+struct InOrder<C>(C);
+
+impl<C: Choose> Placer for InOrder<C> {
+    fn place(&self, snapshot: &Snapshot, room: &mut FreeIndex, grants: &[Grant]) -> Placement {
+        let mut placement = Placement::default();
+        for (at, grant) in grants.iter().enumerate() {
+            match self.seat(snapshot, room, grant) {
+                Ok(gpus) => {
+                    room.take(&gpus);
+                    placement.seated.push((at, gpus));
+                }
+                Err(reason) => placement.dropped.push(Drop { job: grant.job, reason }),
+            }
+        }
+        placement
+    }
+}
+
+impl<C: Choose> InOrder<C> {
+    fn seat(&self, snapshot: &Snapshot, room: &FreeIndex, grant: &Grant) -> Result<GpuSet, Reason> {
+        let mut why = Reason::NoModel;
+        for model in models(snapshot, grant) {
+            if grant.gpus > room.count(model) {
+                why = Reason::NoRoom;
+                continue;
+            }
+            let chosen = self.0.choose(&snapshot.cluster, room, model, grant.gpus.0, grant.locality);
+            match chosen.filter(|gpus| snapshot.cluster.span_of(gpus) <= grant.locality) {
+                Some(gpus) => return Ok(gpus),
+                None => why = Reason::Fragmented,
+            }
+        }
+        let mixes = snapshot.jobs.by_id(grant.job).is_some_and(|job| job.spec.mixes_models);
+        if mixes && grant.site == Site::Anywhere && grant.locality == Locality::Cluster {
+            return mixed(snapshot, room, grant.gpus).ok_or(why);
+        }
+        Err(why)
+    }
+}
+
+/// The models a grant may be seated on: the one it names, or those that will do, the fastest first.
+fn models(snapshot: &Snapshot, grant: &Grant) -> Vec<ModelIndex> {
+    if let Site::Model(model) = grant.site {
+        return vec![model];
+    }
+    let Some(index) = snapshot.jobs.index(grant.job) else { return Vec::new() };
+    let (job, forecast) = (snapshot.jobs.get(index), snapshot.forecast(index));
+    let speed = |model: &ModelIndex| forecast.speed[*model].mean;
+    let mut models: Vec<_> = snapshot
+        .cluster
+        .model_indices()
+        .filter(|m| job.spec.models.allows(*m) && speed(m).get() > 0.0)
+        .collect();
+    models.sort_by_key(|model| (std::cmp::Reverse(speed(model).key()), *model));
+    models
+}
+
+/// Whatever is free, model by model.
+fn mixed(snapshot: &Snapshot, room: &FreeIndex, need: GpuCount) -> Option<GpuSet> {
+    let mut seats = Vec::new();
+    let mut left = need.0;
+    for model in snapshot.cluster.model_indices() {
+        left = fill(&mut seats, &snapshot.cluster, room, room.emptiest(model), left);
+    }
+    (left == 0).then(|| GpuSet::new(seats))
+}
+
+/// Takes GPUs from nodes in order until the need is met; says what is missing.
+fn fill(
+    seats: &mut Vec<Seat>,
+    cluster: &Cluster,
+    room: &FreeIndex,
+    nodes: impl Iterator<Item = NodeId>,
+    need: u32,
+) -> u32 {
+    let mut left = need;
+    for node in nodes {
+        if left == 0 {
+            break;
+        }
+        let gpus = close_together(cluster, room, node, left);
+        left -= gpus.count();
+        seats.push(Seat { node, gpus });
+    }
+    left
+}
+
+/// Up to `need` free GPUs of one node, in as few sockets as may be.
+fn close_together(cluster: &Cluster, room: &FreeIndex, node: NodeId, need: u32) -> GpuMask {
+    let (free, machine) = (room.on(node), &cluster.nodes[node.index()]);
+    if machine.gpus_per_socket == 0 || need >= free.count() {
+        return free.lowest(need);
+    }
+    let size = machine.gpus_per_socket;
+    let mut sockets: Vec<GpuMask> = (0..machine.gpus.div_ceil(size))
+        .map(|socket| free.and(GpuMask(GpuMask::first(size).0 << (socket * size))))
+        .collect();
+    // The tightest socket that is enough, or else the emptiest ones first.
+    sockets.sort_by_key(|mask| {
+        (mask.count() < need, if mask.count() < need { 64 - mask.count() } else { mask.count() })
+    });
+    let mut taken = GpuMask(0);
+    for socket in sockets {
+        taken = taken.or(socket.lowest(need - taken.count()));
+    }
+    taken
+}
+
+/// The nodes of one rack with free GPUs of a model, the emptiest first.
+fn emptiest_in_rack(cluster: &Cluster, room: &FreeIndex, rack: &[NodeId], model: ModelIndex) -> Vec<NodeId> {
+    let usable = |id: &&NodeId| cluster.nodes[id.index()].model == model && !room.on(**id).is_empty();
+    let mut nodes: Vec<_> = rack.iter().filter(usable).copied().collect();
+    nodes.sort_by_key(|id| (std::cmp::Reverse(room.on(*id).count()), *id));
+    nodes
+}
+
+/// The first rack that is enough by itself, its nodes in the order given.
+fn in_one_rack(
+    cluster: &Cluster,
+    room: &FreeIndex,
+    need: u32,
+    order: impl Fn(&[NodeId]) -> Vec<NodeId>,
+) -> Option<GpuSet> {
+    cluster.racks.iter().find_map(|rack| {
+        let mut seats = Vec::new();
+        let left = fill(&mut seats, cluster, room, order(rack).into_iter(), need);
+        (left == 0).then(|| GpuSet::new(seats))
+    })
+}

@@ -1,0 +1,74 @@
+//! Topology-aware: the fewest nodes, then the fewest racks, then the tightest fit.
+//!
+//! ```text
+//! one node, where the gang fits most tightly
+//! else the rack that needs the fewest nodes, if no choice across racks needs fewer
+//! else the emptiest nodes, rack after rack, as long as that costs no extra node
+//! ```
+
+use super::{Choose, InOrder, PlacerEntry, close_together, emptiest_in_rack, fill};
+use evenhand_core::{Cluster, FreeIndex, GpuSet, Locality, ModelIndex, NodeId, Seat};
+use std::cmp::Reverse;
+
+pub(crate) const ENTRY: PlacerEntry = PlacerEntry {
+    name: "topology",
+    summary: "The fewest nodes, then the fewest racks, then the tightest fit.",
+    build: || Box::new(InOrder(Topology)),
+};
+
+struct Topology;
+
+impl Choose for Topology {
+    fn choose(
+        &self,
+        cluster: &Cluster,
+        room: &FreeIndex,
+        model: ModelIndex,
+        need: u32,
+        locality: Locality,
+    ) -> Option<GpuSet> {
+        if let Some(node) = room.at_least(model, need).next() {
+            return Some(GpuSet::on(node, close_together(cluster, room, node, need)));
+        }
+        if locality <= Locality::Node {
+            return None;
+        }
+        let racks: Vec<Vec<NodeId>> =
+            cluster.racks.iter().map(|rack| emptiest_in_rack(cluster, room, rack, model)).collect();
+        let within = racks.iter().filter_map(|nodes| tightened(cluster, room, nodes, need));
+        let best = within.min_by_key(|seats| (seats.len(), leftover(room, seats)));
+        if locality == Locality::Rack {
+            return best.map(GpuSet::new);
+        }
+        let anywhere = tightened(cluster, room, &room.emptiest(model).collect::<Vec<_>>(), need)?;
+        if let Some(best) = best.filter(|best| best.len() <= anywhere.len()) {
+            return Some(GpuSet::new(best));
+        }
+        let by_rack = tightened(cluster, room, &roomiest_first(room, racks), need)?;
+        Some(GpuSet::new(if by_rack.len() <= anywhere.len() { by_rack } else { anywhere }))
+    }
+}
+
+/// All nodes, rack by rack, the rack with the most free GPUs first.
+fn roomiest_first(room: &FreeIndex, mut racks: Vec<Vec<NodeId>>) -> Vec<NodeId> {
+    racks.sort_by_key(|nodes| Reverse(nodes.iter().map(|node| room.on(*node).count()).sum::<u32>()));
+    racks.concat()
+}
+
+/// Fills nodes in order; the last one is swapped for the one among the rest that fits most tightly.
+fn tightened(cluster: &Cluster, room: &FreeIndex, nodes: &[NodeId], need: u32) -> Option<Vec<Seat>> {
+    let mut seats = Vec::new();
+    if fill(&mut seats, cluster, room, nodes.iter().copied(), need) > 0 {
+        return None;
+    }
+    let last = seats.pop()?;
+    let rest = nodes.iter().skip(seats.len()).filter(|node| room.on(**node).count() >= last.gpus.count());
+    let node = *rest.min_by_key(|node| room.on(**node).count())?;
+    seats.push(Seat { node, gpus: close_together(cluster, room, node, last.gpus.count()) });
+    Some(seats)
+}
+
+/// Free GPUs that would be left on the nodes of these seats.
+fn leftover(room: &FreeIndex, seats: &[Seat]) -> u32 {
+    seats.iter().map(|seat| room.on(seat.node).count() - seat.gpus.count()).sum()
+}

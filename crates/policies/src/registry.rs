@@ -1,0 +1,135 @@
+//! Names of parts, and what is said of each.
+
+use evenhand_core::{Choice, ParameterError, ParameterSpec, Parameters, Policy};
+use thiserror::Error;
+
+/// Something that a policy says of itself and that a test holds it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Promise {
+    /// No job that could run on the GPUs left over is left waiting.
+    WorkConserving,
+    /// A job that runs is never interrupted for another.
+    NeverPreempts,
+    /// Over time every party receives what it is owed, as far as its jobs can use it.
+    CarriesBalances,
+}
+
+impl Promise {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WorkConserving => "work-conserving",
+            Self::NeverPreempts => "never-preempts",
+            Self::CarriesBalances => "carries-balances",
+        }
+    }
+}
+
+/// A policy and what is said of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its fixed name.
+    pub name: &'static str,
+    /// One line for people.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub paper: &'static str,
+    /// What it is held to.
+    pub promises: &'static [Promise],
+    /// What can be set.
+    pub parameters: &'static [ParameterSpec],
+    /// Makes one.
+    pub build: fn(&Parameters) -> Result<Box<dyn Policy>, ParameterError>,
+}
+
+/// Anything with a fixed name.
+pub trait Registered {
+    /// The name.
+    fn name(&self) -> &'static str;
+}
+
+impl Registered for Entry {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl Entry {
+    /// Makes the policy; refuses parameters that it does not have.
+    pub fn make(&self, parameters: &Parameters) -> Result<Box<dyn Policy>, ParameterError> {
+        parameters.only(self.parameters)?;
+        (self.build)(parameters)
+    }
+}
+
+/// A name that is not registered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown {what} `{name}`{}", suggestion(*.nearest, .known))]
+pub struct NameError {
+    /// A policy, a placer.
+    pub what: &'static str,
+    /// As given.
+    pub name: String,
+    /// The registered name that looks most like it.
+    pub nearest: Option<&'static str>,
+    /// All registered names.
+    pub known: Vec<&'static str>,
+}
+
+fn suggestion(nearest: Option<&str>, known: &[&str]) -> String {
+    match nearest {
+        Some(nearest) => format!("; did you mean `{nearest}`?"),
+        None => format!("; known: {}", known.join(", ")),
+    }
+}
+
+/// The part of this name.
+pub fn find<'a, T: Registered>(parts: &'a [T], what: &'static str, name: &str) -> Result<&'a T, NameError> {
+    parts.iter().find(|part| part.name() == name).ok_or_else(|| {
+        let known: Vec<_> = parts.iter().map(Registered::name).collect();
+        NameError { what, name: name.to_owned(), nearest: nearest(name, &known), known }
+    })
+}
+
+/// The word that looks most like a misspelt one, if any comes near.
+pub fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    let scored = known.iter().map(|word| (distance(name, word), *word));
+    scored.min().filter(|(score, word)| *score <= word.len().max(name.len()) / 3 + 1).map(|(_, word)| word)
+}
+
+/// How many letters must be changed, added, left out or swapped.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            best = best.min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// The policy that a choice names, made.
+pub fn make(choice: &Choice) -> Option<Box<dyn Policy>> {
+    find(crate::POLICIES, "policy", &choice.name).ok()?.make(&choice.parameters).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_miss_gets_a_suggestion() {
+        let error = find(crate::POLICIES, "policy", "equal-shar").unwrap_err();
+        assert_eq!(error.to_string(), "unknown policy `equal-shar`; did you mean `equal-share`?");
+        assert_eq!(nearest("fiof", &["fifo", "las"]), Some("fifo"));
+        assert_eq!(nearest("shortest-job-first", &["fifo", "las"]), None);
+    }
+}

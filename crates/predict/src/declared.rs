@@ -1,0 +1,62 @@
+//! Believes what the submitter said, for better or worse.
+//!
+//! In a trace that knows its durations this is exact unless faults make submitters lie; a report says which
+//! predictor was used, so that nobody mistakes known sizes for a forecast.
+
+use crate::PredictorEntry;
+use evenhand_core::{
+    Cluster, Demand, Estimate, Forecast, Interference, Job, PerModel, Predictor, RegimeForecast, Sample,
+    TimeSlicing, Work,
+};
+use std::sync::Arc;
+
+pub(crate) const ENTRY: PredictorEntry = PredictorEntry {
+    name: "declared",
+    summary: "Believes the work and the speeds that the submitter declared.",
+    build: || Box::new(Declared),
+};
+
+struct Declared;
+
+impl Predictor for Declared {
+    fn observe(&mut self, _sample: &Sample<'_>) -> bool {
+        false
+    }
+
+    fn forecast(&self, job: &Job, _cluster: &Cluster) -> Arc<Forecast> {
+        let spec = &job.spec;
+        let mut speed = PerModel::default();
+        for (estimate, rate) in speed.0.iter_mut().zip(spec.speed_row().0) {
+            *estimate = Estimate::exact(rate);
+        }
+        let mut demand = Demand { duty: 1.0, ..Demand::default() };
+        if let Some(memory) = spec.memory {
+            demand.memory = Estimate::exact(memory);
+        }
+        Arc::new(Forecast {
+            speed,
+            scaling: spec.scaling.clone(),
+            total: spec.work.map(Estimate::exact),
+            regimes: regimes(job),
+            demand: PerModel::all(demand),
+            restart: Estimate::exact(spec.restart.save + spec.restart.restore),
+        })
+    }
+
+    fn interference(&self) -> Arc<dyn Interference> {
+        Arc::new(TimeSlicing)
+    }
+}
+
+/// The announced regimes that have not ended, each with its work.
+fn regimes(job: &Job) -> Vec<RegimeForecast> {
+    let spec = &job.spec;
+    let ends = spec.regimes.iter().skip(1).map(|next| next.from).chain(spec.work);
+    let announced = spec.regimes.iter().zip(ends);
+    let left = announced.filter(|(_, end)| *end > job.done);
+    let forecast = left.map(|(regime, end)| {
+        let work: Work = end.less(regime.from.max(job.done));
+        RegimeForecast { work: Estimate::exact(work), speed: regime.speed }
+    });
+    forecast.collect()
+}

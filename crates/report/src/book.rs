@@ -1,0 +1,239 @@
+//! What the ledger has said so far: jobs that are active, leases that are open, nodes that are up.
+//!
+//! **A job's life** goes from its `Submitted` event to its `End` command. **T_excl**, what it would have taken alone,
+//! is what the world said when the job finished; failing that, its work over its declared speed on the reference GPU
+//! model (the first one). **A lease's area** goes from its `Start` command to the event that frees its GPUs. Capacity
+//! is the GPUs of nodes that are up: neither down nor draining nor suspect.
+//!
+//! No record costs more than a few look-ups, however many jobs are active. A finished job leaves one [`Life`].
+
+use crate::fact::{Fact, Held, Life};
+use crate::machines::Machines;
+use crate::standings::Standings;
+use evenhand_core::{
+    Command, EndCause, Event, GpuCount, GpuTime, JobId, JobSpec, Lease, LeaseId, Locality, ModelIndex, Note,
+    Outcome, Rate, Record, Span, Time, Work,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Exclusive times are measured on this GPU model.
+const REFERENCE: ModelIndex = ModelIndex(0);
+
+/// Takes facts as they become known.
+pub type Listener<'a> = &'a mut dyn FnMut(&Book, &Fact<'_>);
+
+/// What the ledger has said so far.
+#[derive(Debug, Default)]
+pub struct Book {
+    /// The time of the last record.
+    pub now: Time,
+    /// The first submission.
+    pub opening: Option<Time>,
+    /// The last end of a job.
+    pub closing: Option<Time>,
+    /// Nodes and their capacity.
+    pub machines: Machines,
+    /// Tenants and what they ask for and hold.
+    pub standings: Standings,
+    /// Jobs ever submitted.
+    pub submitted: u64,
+    /// GPUs held by open leases; a shared GPU counts once for each lease.
+    pub leased: u64,
+    /// Active jobs that hold GPUs.
+    pub running: u64,
+    /// Jobs that finished, in the order of their ends.
+    pub lives: Vec<Life>,
+    /// Leases that hold GPUs now.
+    pub leases: BTreeMap<LeaseId, Held>,
+    jobs: BTreeMap<JobId, Active>,
+    /// The integral of the number of active jobs, in job-milliseconds.
+    active_area: u64,
+}
+
+#[derive(Debug)]
+struct Active {
+    spec: Arc<JobSpec>,
+    submitted: Time,
+    /// `active_area` when it was submitted.
+    area_before: u64,
+    open_leases: u32,
+    started: bool,
+    done: Work,
+    alone: Option<Span>,
+}
+
+impl Book {
+    /// Takes a record in and tells what it says.
+    pub fn take(&mut self, record: &Record, tell: Listener<'_>) {
+        self.elapse(record.now, tell);
+        if !record.notes.contains(&Note::Ignored) {
+            self.event(&record.event, tell);
+        }
+        for command in &record.commands {
+            self.command(command, tell);
+        }
+        if let Some(decision) = &record.decision {
+            tell(self, &Fact::Decided(decision));
+        }
+    }
+
+    /// Jobs submitted and not ended.
+    pub fn active(&self) -> u64 {
+        self.jobs.len() as u64
+    }
+
+    /// Active jobs that hold no GPUs.
+    pub fn waiting(&self) -> u64 {
+        self.active() - self.running
+    }
+
+    fn elapse(&mut self, now: Time, tell: Listener<'_>) {
+        let from = self.now;
+        if now <= from {
+            return;
+        }
+        if self.opening.is_some() {
+            tell(self, &Fact::Elapsed { from, to: now });
+        }
+        self.active_area += self.active() * now.since(from).0;
+        self.now = now;
+    }
+
+    fn event(&mut self, event: &Event, tell: Listener<'_>) {
+        match event {
+            Event::Submitted(spec) => self.submit(spec),
+            Event::TenantChanged(tenant) => self.standings.change(tenant),
+            Event::LeaseEnded { lease, done, saved, cause } => {
+                self.end_lease(*lease, *done, *saved, *cause, tell);
+            }
+            Event::LaunchFailed { lease, .. } => self.free(*lease, GpuTime::ZERO, tell),
+            _ => self.machines.take(event),
+        }
+    }
+
+    fn command(&mut self, command: &Command, tell: Listener<'_>) {
+        match command {
+            Command::Start(lease) => self.start(lease, tell),
+            Command::Resize { lease, gpus } => {
+                let Some(held) = self.leases.get(lease) else { return };
+                let (job, spec) = (held.job, held.spec.clone());
+                self.free(*lease, GpuTime::ZERO, tell);
+                self.hold(*lease, Held { job, spec, gpus: gpus.clone(), since: self.now, stopping: false });
+            }
+            Command::Stop { lease, reason, .. } => {
+                let Some(held) = self.leases.get_mut(lease) else { return };
+                // Commands may be repeated, and mean the same.
+                if !std::mem::replace(&mut held.stopping, true) {
+                    tell(self, &Fact::Stopped(*reason));
+                }
+            }
+            Command::End { job, outcome, .. } => self.end(*job, *outcome, tell),
+            Command::Renew { .. } | Command::AskForBids { .. } | Command::WakeAt(..) => {}
+        }
+    }
+
+    fn submit(&mut self, spec: &Arc<JobSpec>) {
+        if self.jobs.contains_key(&spec.id) {
+            return;
+        }
+        self.submitted += 1;
+        self.opening.get_or_insert(self.now);
+        self.standings.arrive(spec);
+        let (submitted, area_before) = (self.now, self.active_area);
+        let spec = spec.clone();
+        let (open_leases, started, done, alone) = (0, false, Work::ZERO, None);
+        let job = Active { spec, submitted, area_before, open_leases, started, done, alone };
+        self.jobs.insert(job.spec.id, job);
+    }
+
+    fn start(&mut self, lease: &Lease, tell: Listener<'_>) {
+        let Some(job) = self.jobs.get_mut(&lease.job) else { return };
+        if self.leases.contains_key(&lease.id) {
+            return;
+        }
+        let spec = job.spec.clone();
+        let waited = (!std::mem::replace(&mut job.started, true)).then(|| self.now.since(job.submitted));
+        let held = Held { job: lease.job, spec, gpus: lease.gpus.clone(), since: self.now, stopping: false };
+        self.hold(lease.id, held);
+        if let Some(waited) = waited {
+            tell(self, &Fact::FirstStart(waited));
+        }
+    }
+
+    fn hold(&mut self, id: LeaseId, held: Held) {
+        let gpus = held.gpus.count();
+        self.leased += u64::from(gpus.0);
+        self.standings.hold(held.spec.tenant, gpus);
+        if let Some(job) = self.jobs.get_mut(&held.job) {
+            job.open_leases += 1;
+            self.running += u64::from(job.open_leases == 1);
+        }
+        self.leases.insert(id, held);
+    }
+
+    fn free(&mut self, id: LeaseId, lost: GpuTime, tell: Listener<'_>) {
+        let Some(held) = self.leases.remove(&id) else { return };
+        let gpus = held.gpus.count();
+        self.leased -= u64::from(gpus.0);
+        self.standings.free(held.spec.tenant, gpus);
+        if let Some(job) = self.jobs.get_mut(&held.job) {
+            job.open_leases -= 1;
+            self.running -= u64::from(job.open_leases == 0);
+        }
+        tell(self, &Fact::Freed { held: &held, until: self.now, lost });
+    }
+
+    fn end_lease(&mut self, id: LeaseId, done: Work, saved: Work, cause: EndCause, tell: Listener<'_>) {
+        let Some(held) = self.leases.get(&id) else { return };
+        let mut lost = GpuTime::ZERO;
+        match (cause, self.jobs.get_mut(&held.job)) {
+            (EndCause::Finished { alone }, Some(job)) => (job.done, job.alone) = (done, alone),
+            (EndCause::Finished { .. }, None) => {}
+            _ => lost = self.worth(held, done.less(saved)),
+        }
+        self.free(id, lost, tell);
+    }
+
+    /// The GPU-time that work takes on the GPUs of this lease, at the job's declared speed there.
+    fn worth(&self, held: &Held, work: Work) -> GpuTime {
+        let gpus = held.gpus.count();
+        let first = held.gpus.seats().first();
+        let model = first.map_or(REFERENCE, |seat| self.machines.model(seat.node));
+        let factor = held.spec.scaling.factor(held.spec.gpus, gpus, Locality::Socket);
+        let span = work.span_at(held.spec.speed(model).times(factor));
+        span.map_or(GpuTime::ZERO, |span| GpuTime::new(gpus, span))
+    }
+
+    fn end(&mut self, id: JobId, outcome: Outcome, tell: Listener<'_>) {
+        let Some(job) = self.jobs.remove(&id) else { return };
+        self.running -= u64::from(job.open_leases > 0);
+        self.standings.leave(&job.spec);
+        self.closing = Some(self.now);
+        if outcome == Outcome::Finished {
+            self.lives.push(self.life(&job));
+        }
+        tell(self, &Fact::Ended(outcome));
+    }
+
+    fn life(&self, job: &Active) -> Life {
+        let span = self.now.since(job.submitted);
+        let area = self.active_area - job.area_before;
+        let active_mean = if span == Span::ZERO { 1.0 } else { area as f64 / span.0 as f64 };
+        let declared =
+            || job.done.span_at(job.spec.speed(REFERENCE)).filter(|_| job.spec.speed(REFERENCE) > Rate::ZERO);
+        Life {
+            tenant: job.spec.tenant,
+            gang: job.spec.gpus.min.0,
+            submitted: job.submitted,
+            ended: self.now,
+            alone: job.alone.or_else(declared).unwrap_or(Span::ZERO),
+            active_mean,
+        }
+    }
+
+    /// M of the fairness ratios: the largest capacity ever seen.
+    pub fn capacity_max(&self) -> GpuCount {
+        self.machines.capacity_max()
+    }
+}

@@ -1,0 +1,92 @@
+//! The table that compares several runs: a row per run, the best of each column marked.
+
+use super::parts::{Field, table};
+use super::text::{TimeUnit, amount, count, percent};
+use crate::Summary;
+use evenhand_core::Better;
+
+/// One column: its head, where its number is, how it is written, which direction is good.
+struct Column {
+    head: &'static str,
+    value: fn(&Summary) -> f64,
+    form: Form,
+    better: Better,
+}
+
+/// How a number is written.
+#[derive(Clone, Copy)]
+enum Form {
+    Whole,
+    Amount,
+    Percent,
+    Duration,
+}
+
+const fn column(head: &'static str, value: fn(&Summary) -> f64, form: Form, better: Better) -> Column {
+    Column { head, value, form, better }
+}
+
+const COLUMNS: &[Column] = &[
+    column("jobs finished", |run| run.finished as f64, Form::Whole, Better::Up),
+    column("mean completion", |run| run.jct_mean_s, Form::Duration, Better::Down),
+    column("95 % done within", |run| run.jct_p95_s, Form::Duration, Better::Down),
+    column("mean wait", |run| run.wait_mean_s, Form::Duration, Better::Down),
+    column("makespan", |run| run.makespan_s, Form::Duration, Better::Down),
+    column("worst ratio, fluid", |run| run.ftf_fluid_worst, Form::Amount, Better::Down),
+    column("unfair, fluid", |run| run.unfair_fluid_fraction, Form::Percent, Better::Down),
+    column("worst ratio, static", |run| run.ftf_worst, Form::Amount, Better::Down),
+    column("unfair, static", |run| run.unfair_fraction, Form::Percent, Better::Down),
+    column("worst ratio, dynamic", |run| run.ftf_dynamic_worst, Form::Amount, Better::Down),
+    column("unfair, dynamic", |run| run.unfair_dynamic_fraction, Form::Percent, Better::Down),
+    column("Jain's index", |run| run.jain, Form::Amount, Better::Up),
+    column("utilisation", |run| run.utilisation, Form::Percent, Better::Up),
+    column("preemptions", |run| run.preemptions as f64, Form::Whole, Better::Down),
+    column("GPU-hours lost", |run| run.lost_gpu_hours, Form::Amount, Better::Down),
+    column("leases kept", |run| run.lease_kept_fraction, Form::Percent, Better::Up),
+    column("ms to decide, median", |run| run.decide_ms_p50, Form::Amount, Better::Down),
+];
+
+/// The comparison of runs with these names.
+pub fn comparison(runs: &[(&str, &Summary)]) -> String {
+    // A column that nobody measured says nothing.
+    let columns: Vec<&Column> =
+        COLUMNS.iter().filter(|column| runs.iter().any(|run| (column.value)(run.1).is_finite())).collect();
+    let best: Vec<Option<String>> = columns.iter().map(|column| column.best(runs)).collect();
+    let head: Vec<&str> = std::iter::once("policy").chain(columns.iter().map(|column| column.head)).collect();
+    let row = |(name, run): &(&str, &Summary)| {
+        let fields = columns.iter().zip(&best).map(|(column, best)| {
+            let text = column.text((column.value)(run), runs);
+            let is_best = best.as_ref() == Some(&text);
+            Field::best(text, is_best)
+        });
+        std::iter::once(Field::new((*name).to_owned())).chain(fields).collect()
+    };
+    table("compare", &head, &runs.iter().map(row).collect::<Vec<_>>())
+}
+
+impl Column {
+    /// A value of this column; durations all in the unit of the longest, or a column would not compare at a glance.
+    fn text(&self, value: f64, runs: &[(&str, &Summary)]) -> String {
+        match self.form {
+            Form::Whole => count(value as u64),
+            Form::Amount => amount(value),
+            Form::Percent => percent(value),
+            Form::Duration => {
+                let longest = runs.iter().map(|(_, run)| (self.value)(run)).fold(0.0, f64::max);
+                TimeUnit::of(longest).write(value)
+            }
+        }
+    }
+
+    /// The best value as it is written, so that values which read the same are marked alike; none if all read the same.
+    fn best(&self, runs: &[(&str, &Summary)]) -> Option<String> {
+        let values = || runs.iter().map(|(_, run)| (self.value)(run)).filter(|value| value.is_finite());
+        let best = match self.better {
+            Better::Up => values().max_by(f64::total_cmp),
+            Better::Down => values().min_by(f64::total_cmp),
+            Better::Neutral => None,
+        }?;
+        let text = self.text(best, runs);
+        values().any(|value| self.text(value, runs) != text).then_some(text)
+    }
+}

@@ -1,0 +1,111 @@
+//! Everything there is to know about one run, folded from its ledger record by record.
+
+use crate::book::Book;
+use crate::gantt::Gantt;
+use crate::metrics::{Fold, METRICS, ratios};
+use crate::quantile::{largest, mean};
+use crate::shares::Shares;
+use crate::timeline::Timeline;
+use crate::{Costs, Summary};
+use evenhand_core::{Header, Metric, Reading, Record};
+use serde::Serialize;
+
+/// One run, folded from its ledger. Memory grows by some dozen bytes per finished job and not with time.
+pub struct Report {
+    pub(crate) header: Header,
+    pub(crate) book: Book,
+    pub(crate) timeline: Timeline,
+    pub(crate) shares: Shares,
+    pub(crate) gantt: Gantt,
+    metrics: Vec<Box<dyn Fold>>,
+}
+
+/// What one tenant got.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TenantRow {
+    /// What people call it.
+    pub name: String,
+    /// Jobs it submitted.
+    pub jobs: u64,
+    /// GPU-hours its leases held.
+    pub gpu_hours: f64,
+    /// GPU-hours a fair division would have given it while it had active jobs.
+    pub owed_gpu_hours: f64,
+    /// Mean completion time of its finished jobs, in seconds; NaN if none finished.
+    pub jct_mean_s: f64,
+    /// The worst ratio of completion time to that under fluid fair sharing; NaN if none is known.
+    pub ftf_fluid_worst: f64,
+}
+
+impl Report {
+    /// An empty report of the run with this header.
+    pub fn new(header: &Header) -> Self {
+        Self {
+            header: header.clone(),
+            book: Book::default(),
+            timeline: Timeline::default(),
+            shares: Shares::default(),
+            gantt: Gantt::default(),
+            metrics: METRICS.iter().map(|entry| (entry.fold)()).collect(),
+        }
+    }
+
+    /// Takes one record in, in the order of the ledger.
+    pub fn take(&mut self, record: &Record) {
+        let Self { book, timeline, shares, gantt, metrics, .. } = self;
+        book.take(record, &mut |book, fact| {
+            for metric in &mut *metrics {
+                metric.take(book, fact);
+            }
+            timeline.take(book, fact);
+            shares.take(book, fact);
+            gantt.take(book, fact);
+        });
+    }
+
+    /// Every reading of every registered metric, in the order of registration.
+    pub fn readings(&self) -> Vec<Reading> {
+        self.metrics.iter().flat_map(|metric| metric.readings(&self.book)).collect()
+    }
+
+    /// The run in numbers.
+    pub fn summary(&self, costs: &Costs) -> Summary {
+        Summary::new(&self.header, &self.readings(), costs)
+    }
+
+    /// What each tenant got, by number of tenant; tenants without jobs are groups and left out.
+    pub fn tenants(&self) -> Vec<TenantRow> {
+        let standings = self.book.standings.rows();
+        let mut times = vec![Vec::new(); standings.len()];
+        for life in &self.book.lives {
+            times[life.tenant.index()].push(life.jct().seconds());
+        }
+        let mut worst = vec![Vec::new(); standings.len()];
+        for row in ratios(&self.book) {
+            worst[row.life.tenant.index()].push(row.fluid);
+        }
+        let row = |at: usize| {
+            let total = self.shares.total(at);
+            TenantRow {
+                name: standings[at].name.clone(),
+                jobs: standings[at].jobs,
+                gpu_hours: total.received_gpu_hours,
+                owed_gpu_hours: total.owed_gpu_hours,
+                jct_mean_s: mean(&times[at]),
+                ftf_fluid_worst: largest(&worst[at]),
+            }
+        };
+        (0..standings.len()).filter(|at| standings[*at].jobs > 0).map(row).collect()
+    }
+}
+
+/// A report is a metric too: all of them at once.
+impl Metric for Report {
+    fn take(&mut self, record: &Record) {
+        Self::take(self, record);
+    }
+
+    fn readings(&self) -> Vec<Reading> {
+        Self::readings(self)
+    }
+}

@@ -1,0 +1,100 @@
+//! Where each tenant stands right now: what its active jobs ask for, and what its leases hold.
+
+use evenhand_core::{GpuCount, JobSpec, Tenant, TenantId, Weight};
+use std::collections::BTreeSet;
+
+/// All tenants ever seen, by number.
+#[derive(Debug, Default)]
+pub struct Standings {
+    rows: Vec<Standing>,
+    /// Tenants with active jobs or open leases.
+    present: BTreeSet<usize>,
+    /// How often anything that a fair division depends on has changed.
+    pub changes: u64,
+}
+
+/// One tenant right now.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// What people call it.
+    pub name: String,
+    /// How much it counts against the others.
+    pub weight: Weight,
+    /// Jobs it ever submitted.
+    pub jobs: u64,
+    /// Its jobs that have not ended.
+    pub active: u64,
+    /// The most GPUs that its active jobs can use.
+    pub demand: u64,
+    /// GPUs that its leases hold.
+    pub leased: u64,
+}
+
+impl Standings {
+    /// All tenants, by number.
+    pub fn rows(&self) -> &[Standing] {
+        &self.rows
+    }
+
+    /// The places of tenants with active jobs or open leases, in order.
+    pub fn present(&self) -> impl Iterator<Item = usize> {
+        self.present.iter().copied()
+    }
+
+    /// A tenant appears or changes.
+    pub fn change(&mut self, tenant: &Tenant) {
+        let row = self.row(tenant.id);
+        row.name.clone_from(&tenant.name);
+        row.weight = tenant.weight;
+        self.changes += 1;
+    }
+
+    /// A job of a tenant was submitted.
+    pub fn arrive(&mut self, spec: &JobSpec) {
+        let row = self.row(spec.tenant);
+        row.jobs += 1;
+        row.active += 1;
+        row.demand += u64::from(spec.gpus.max.0);
+        self.review(spec.tenant);
+    }
+
+    /// A job of a tenant has ended.
+    pub fn leave(&mut self, spec: &JobSpec) {
+        let row = self.row(spec.tenant);
+        row.active -= 1;
+        row.demand -= u64::from(spec.gpus.max.0);
+        self.review(spec.tenant);
+    }
+
+    /// A lease of a tenant takes GPUs.
+    pub fn hold(&mut self, tenant: TenantId, gpus: GpuCount) {
+        self.row(tenant).leased += u64::from(gpus.0);
+        self.review(tenant);
+    }
+
+    /// A lease of a tenant gives GPUs back.
+    pub fn free(&mut self, tenant: TenantId, gpus: GpuCount) {
+        self.row(tenant).leased -= u64::from(gpus.0);
+        self.review(tenant);
+    }
+
+    fn review(&mut self, tenant: TenantId) {
+        let (at, row) = (tenant.index(), &self.rows[tenant.index()]);
+        if row.active > 0 || row.leased > 0 {
+            self.present.insert(at);
+        } else {
+            self.present.remove(&at);
+        }
+        self.changes += 1;
+    }
+
+    /// The row of a tenant. One never declared has weight 1, as in the engine.
+    fn row(&mut self, tenant: TenantId) -> &mut Standing {
+        while self.rows.len() <= tenant.index() {
+            let name = format!("tenant-{}", self.rows.len());
+            let (weight, jobs, active, demand, leased) = (Weight::ONE, 0, 0, 0, 0);
+            self.rows.push(Standing { name, weight, jobs, active, demand, leased });
+        }
+        &mut self.rows[tenant.index()]
+    }
+}

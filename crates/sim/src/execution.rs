@@ -1,0 +1,160 @@
+//! A job in progress: how far it is, how fast it goes, what is saved.
+
+use crate::truth::{self, TrueInterference};
+use evenhand_core::{Cluster, JobSpec, Lease, Rate, Span, Time, Work};
+use std::sync::Arc;
+
+/// What happens next in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Finishes,
+    Crashes,
+    ChangesRegime,
+}
+
+/// One lease in progress.
+#[derive(Debug)]
+pub(crate) struct Progressing {
+    pub lease: Lease,
+    pub truth: Arc<JobSpec>,
+    /// Work done at `since`.
+    done: Work,
+    /// Work in the last checkpoint.
+    saved: Work,
+    since: Time,
+    /// When the job really began to work: after restoring.
+    begins: Time,
+    /// Speed without regime and neighbours.
+    base: Rate,
+    slowdown: f64,
+    rate: Rate,
+    crash: Option<Time>,
+    /// A turn on the agenda counts only if it carries this number.
+    pub turn: u32,
+    /// Set once the job was told to stop: it works no more.
+    pub stopping: bool,
+}
+
+impl Progressing {
+    pub fn new(
+        lease: Lease,
+        truth: Arc<JobSpec>,
+        saved: Work,
+        begins: Time,
+        crash_after: Option<Span>,
+    ) -> Self {
+        let crash = crash_after.map(|after| begins + after);
+        let (base, rate) = (Rate::ZERO, Rate::ZERO);
+        Self {
+            lease,
+            truth,
+            done: saved,
+            saved,
+            since: begins,
+            begins,
+            base,
+            slowdown: 1.0,
+            rate,
+            crash,
+            turn: 0,
+            stopping: false,
+        }
+    }
+
+    /// Takes the speed that follows from the GPUs, the state of their nodes and the neighbours.
+    pub fn set_speed(&mut self, now: Time, cluster: &Cluster, node_speed: &[f64], slowdown: f64) {
+        self.settle(now);
+        self.base = truth::base_rate(&self.truth, cluster, &self.lease.gpus, node_speed);
+        self.slowdown = slowdown;
+        self.follow_regime();
+    }
+
+    fn follow_regime(&mut self) {
+        let (_, factor, _) = truth::regime_at(&self.truth, self.done);
+        self.rate = if self.stopping { Rate::ZERO } else { self.base.times(factor / self.slowdown) };
+    }
+
+    /// Brings the books up to `now`: work at the present speed, and the checkpoints on the way.
+    pub fn settle(&mut self, now: Time) {
+        if now <= self.since {
+            return;
+        }
+        if let Some(checkpoint) = self.last_checkpoint(now).filter(|at| *at >= self.since) {
+            self.saved = self.done_at(checkpoint);
+        }
+        self.done = self.done_at(now);
+        self.since = now;
+    }
+
+    fn done_at(&self, at: Time) -> Work {
+        let total = self.truth.work.unwrap_or(Work(u64::MAX));
+        (self.done + self.rate.work_in(at.since(self.since))).min(total)
+    }
+
+    /// When the job last wrote a checkpoint by itself.
+    fn last_checkpoint(&self, now: Time) -> Option<Time> {
+        let interval = self.truth.restart.interval;
+        let running = now.since(self.begins);
+        if interval == Span::ZERO {
+            return Some(now);
+        }
+        let count = running.0 / interval.0;
+        (count > 0).then(|| self.begins + Span(count * interval.0))
+    }
+
+    /// What happens next if nobody interferes, and when.
+    pub fn next_turn(&self) -> Option<(Time, Turn)> {
+        let (_, _, end) = truth::regime_at(&self.truth, self.done);
+        let total = self.truth.work.unwrap_or(Work(u64::MAX));
+        let at = end.less(self.done).span_at(self.rate).map(|span| self.since + span);
+        let turn = if end >= total { Turn::Finishes } else { Turn::ChangesRegime };
+        match (at, self.crash) {
+            (Some(at), Some(crash)) if crash < at => Some((crash, Turn::Crashes)),
+            (Some(at), _) => Some((at, turn)),
+            (None, crash) => crash.map(|crash| (crash, Turn::Crashes)),
+        }
+    }
+
+    /// Arrives at the end of a regime or of the job: rounding must not leave a crumb.
+    pub fn arrive(&mut self, now: Time) {
+        let (_, _, end) = truth::regime_at(&self.truth, self.done);
+        self.settle(now);
+        self.done = end;
+        self.follow_regime();
+    }
+
+    /// Works no more: it was told to stop, or its node is gone.
+    pub fn halt(&mut self, now: Time) {
+        self.settle(now);
+        self.stopping = true;
+        self.rate = Rate::ZERO;
+    }
+
+    /// Writes a checkpoint of all that is done.
+    pub fn save(&mut self) {
+        self.saved = self.done;
+    }
+
+    /// Work done and work that would survive a failure, as of the last settling.
+    pub fn progress(&self) -> (Work, Work) {
+        (self.done, self.saved)
+    }
+}
+
+/// The slowdown of one job among the sharers of its GPUs: that of the worst GPU.
+pub(crate) fn slowdown(
+    own: &Progressing,
+    neighbours: &[Vec<&Progressing>],
+    cluster: &Cluster,
+    interference: &dyn TrueInterference,
+) -> f64 {
+    let mut worst = 1.0_f64;
+    for (gpu, others) in own.lease.gpus.iter().zip(neighbours) {
+        if !others.is_empty() {
+            let model = cluster.nodes[gpu.node.index()].model;
+            let specs: Vec<&JobSpec> = others.iter().map(|other| &*other.truth).collect();
+            worst = worst.max(interference.slowdown(&own.truth, &specs, model));
+        }
+    }
+    worst
+}

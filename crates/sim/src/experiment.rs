@@ -1,0 +1,302 @@
+//! One run, or many side by side: policies x seeds, in parallel, each single-threaded and so repeatable.
+
+use crate::cluster::ClusterSpec;
+use crate::faults::Faults;
+use crate::workload::Workload;
+use crate::world::World;
+use evenhand_core::{
+    Abilities, Backend, BackendError, Choice, Command, EngineConfig, Header, LEDGER_VERSION, LedgerWriter,
+    Limits, Plan, Policy, PolicyError, Record, Snapshot,
+};
+use evenhand_engine::{Engine, Parts, run};
+use evenhand_policies::placement::{DEFAULT_PLACER, PLACERS};
+use evenhand_policies::{DEFAULT_POLICY, POLICIES, find};
+use evenhand_predict::{DEFAULT_PREDICTOR, PREDICTORS};
+use evenhand_report::{Costs, Report};
+use rustix::time::{ClockId, clock_gettime};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use thiserror::Error;
+
+/// Everything about a run except the work and the machines.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Who decides.
+    pub policy: Choice,
+    /// Who places.
+    pub placer: Choice,
+    /// Who predicts.
+    pub predictor: Choice,
+    /// How the engine works.
+    pub engine: EngineConfig,
+    /// How long a policy may think.
+    pub limits: Limits,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// Where chance comes from.
+    pub seed: u64,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            policy: Choice::named(DEFAULT_POLICY),
+            placer: Choice::named(DEFAULT_PLACER),
+            predictor: Choice::named(DEFAULT_PREDICTOR),
+            engine: EngineConfig::default(),
+            limits: Limits::default(),
+            faults: Faults::default(),
+            seed: 1,
+        }
+    }
+}
+
+impl Setup {
+    /// The first line of this run's ledger.
+    pub fn header(&self, abilities: Abilities, world: &str) -> Header {
+        Header {
+            evenhand: LEDGER_VERSION,
+            policy: self.policy.clone(),
+            placer: self.placer.clone(),
+            predictor: self.predictor.clone(),
+            seed: self.seed,
+            engine: self.engine.clone(),
+            limits: self.limits,
+            abilities,
+            world: world.to_owned(),
+        }
+    }
+}
+
+/// A part that does not exist, or a parameter that it does not take.
+#[derive(Clone, Debug, Error)]
+pub enum SetupError {
+    /// No such part.
+    #[error(transparent)]
+    Name(#[from] evenhand_policies::NameError),
+    /// No such parameter, or no such value.
+    #[error("policy {policy}: {error}")]
+    Parameter {
+        /// Whose.
+        policy: String,
+        /// What is wrong.
+        error: evenhand_core::ParameterError,
+    },
+    /// No such predictor.
+    #[error("unknown predictor `{0}`")]
+    Predictor(String),
+}
+
+/// The engine that a header describes: it decides exactly as the one that wrote the header did.
+pub fn engine_for(header: &Header) -> Result<Engine, SetupError> {
+    make_engine(header, |policy| policy)
+}
+
+fn make_engine(
+    header: &Header,
+    wrap: impl FnOnce(Box<dyn Policy>) -> Box<dyn Policy>,
+) -> Result<Engine, SetupError> {
+    let choice = &header.policy;
+    let entry = find(POLICIES, "policy", &choice.name)?;
+    let made = entry.make(&choice.parameters);
+    let policy = made.map_err(|error| SetupError::Parameter { policy: choice.name.clone(), error })?;
+    let placer = find(PLACERS, "placer", &header.placer.name)?;
+    let predictor = PREDICTORS.iter().find(|entry| entry.name == header.predictor.name);
+    let predictor = predictor.ok_or_else(|| SetupError::Predictor(header.predictor.name.clone()))?;
+    Ok(Engine::new(Parts {
+        policy: wrap(policy),
+        placer: (placer.build)(),
+        predictor: (predictor.build)(),
+        make_policy: Box::new(evenhand_policies::make),
+        config: header.engine.clone(),
+        limits: header.limits,
+        seed: header.seed,
+        abilities: header.abilities,
+    }))
+}
+
+/// How long decisions took: counts in steps of 5 %, so that a long run needs no more memory than a short one.
+#[derive(Clone, Debug)]
+pub struct Timings {
+    counts: Vec<u64>,
+}
+
+const TIMING_STEP: f64 = 1.05;
+
+impl Default for Timings {
+    fn default() -> Self {
+        Self { counts: vec![0; 512] }
+    }
+}
+
+impl Timings {
+    fn add(&mut self, nanoseconds: u64) {
+        let place = (nanoseconds.max(1) as f64).log(TIMING_STEP) as usize;
+        let last = self.counts.len() - 1;
+        self.counts[place.min(last)] += 1;
+    }
+
+    /// The time that this fraction of decisions stayed below, in milliseconds; NaN if there were none.
+    pub fn quantile_ms(&self, fraction: f64) -> f64 {
+        let total: u64 = self.counts.iter().sum();
+        let wanted = (total as f64 * fraction).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        for (place, count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= wanted {
+                return TIMING_STEP.powf(place as f64 + 0.5) / 1e6;
+            }
+        }
+        f64::NAN
+    }
+}
+
+/// A policy whose decisions are timed. The engine cannot do it: it has no clock.
+struct Timed {
+    policy: Box<dyn Policy>,
+    timings: Arc<Mutex<Timings>>,
+}
+
+impl Policy for Timed {
+    fn decide(&self, snapshot: &Snapshot, limits: Limits) -> Result<Plan, PolicyError> {
+        let before = nanoseconds(ClockId::ThreadCPUTime);
+        let plan = self.policy.decide(snapshot, limits);
+        let spent = nanoseconds(ClockId::ThreadCPUTime) - before;
+        self.timings.lock().unwrap_or_else(PoisonError::into_inner).add(spent);
+        plan
+    }
+}
+
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The most memory this process has held, in megabytes; NaN where the system does not say.
+fn peak_rss_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    kilobytes.map_or(f64::NAN, |kilobytes| kilobytes / 1024.0)
+}
+
+/// A run that came to its end.
+pub struct Finished {
+    /// What it was.
+    pub setup: Setup,
+    /// All that can be said of it.
+    pub report: Report,
+    /// What it cost.
+    pub costs: Costs,
+}
+
+/// Why a run did not.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// It could not begin.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// It could not go on.
+    #[error(transparent)]
+    World(#[from] BackendError),
+    /// The ledger could not be opened or written.
+    #[error("the ledger could not be written: {0}")]
+    Ledger(#[from] io::Error),
+}
+
+/// Where a run writes its ledger, and how it says how far it is.
+pub struct Run<'a> {
+    /// The ledger's stream; `None` = it is not kept.
+    pub ledger: Option<Box<dyn Write + Send>>,
+    /// Where that is, for the summary.
+    pub ledger_path: Option<String>,
+    /// Told the number of jobs that have ended, now and then.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// Jobs that end between two words about it.
+const PROGRESS_EVERY: u64 = 256;
+
+/// Runs the work on the machines under one policy.
+pub fn simulate(
+    cluster: &ClusterSpec,
+    workload: &Arc<Workload>,
+    setup: &Setup,
+    how: Run<'_>,
+) -> Result<Finished, RunError> {
+    let mut world = World::new(
+        cluster.models.clone(),
+        &cluster.nodes,
+        workload.clone(),
+        setup.faults.clone(),
+        setup.seed,
+    );
+    let header = setup.header(world.abilities(), "simulated");
+    let timings = Arc::new(Mutex::new(Timings::default()));
+    let mut engine = make_engine(&header, |policy| Box::new(Timed { policy, timings: timings.clone() }))?;
+    let mut ledger = how.ledger.map(|to| LedgerWriter::new(to, &header)).transpose()?;
+    let mut report = Report::new(&header);
+    let (cpu, wall) = (nanoseconds(ClockId::ThreadCPUTime), nanoseconds(ClockId::Monotonic));
+    let mut ended = 0;
+    run(&mut engine, &mut world, &mut |record: &Record| {
+        report.take(record);
+        let before = ended / PROGRESS_EVERY;
+        ended +=
+            record.commands.iter().filter(|command| matches!(command, Command::End { .. })).count() as u64;
+        if ended / PROGRESS_EVERY > before {
+            (how.progress)(ended);
+        }
+        ledger.as_mut().map_or(Ok(()), |ledger| ledger.write(record))
+    })?;
+    if let Some(ledger) = ledger {
+        ledger.finish()?;
+    }
+    (how.progress)(ended);
+    let timings = timings.lock().unwrap_or_else(PoisonError::into_inner);
+    let costs = Costs {
+        decide_ms_p50: timings.quantile_ms(0.5),
+        decide_ms_p99: timings.quantile_ms(0.99),
+        cpu_s: (nanoseconds(ClockId::ThreadCPUTime) - cpu) as f64 / 1e9,
+        wall_s: (nanoseconds(ClockId::Monotonic) - wall) as f64 / 1e9,
+        peak_rss_mb: peak_rss_mb(),
+        ledger: how.ledger_path,
+    };
+    Ok(Finished { setup: setup.clone(), report, costs })
+}
+
+/// One run of a comparison.
+pub struct Cell<'a> {
+    /// What to run.
+    pub setup: Setup,
+    /// Opens its ledger when it begins.
+    pub open: Box<dyn Fn() -> io::Result<Run<'a>> + Sync + 'a>,
+}
+
+/// Runs all cells on up to `threads` threads. The results are in the order of the cells and do not depend on the
+/// number of threads.
+pub fn compare(
+    cluster: &ClusterSpec,
+    workload: &Arc<Workload>,
+    cells: &[Cell<'_>],
+    threads: usize,
+) -> Vec<Result<Finished, RunError>> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<Finished, RunError>>>> =
+        cells.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, cells.len().max(1)) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(cell) = cells.get(at) else { break };
+                    let finished = (cell.open)().map_err(RunError::Ledger);
+                    let finished = finished.and_then(|how| simulate(cluster, workload, &cell.setup, how));
+                    *results[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(finished);
+                }
+            });
+        }
+    });
+    let taken = results.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
+    taken.map(|result| result.expect("every cell was run")).collect()
+}

@@ -1,0 +1,107 @@
+//! What goes wrong, all from one seed: nodes fail and return, nodes become slow, jobs crash, submitters misjudge.
+//!
+//! Each kind draws from a stream of its own, so that more of one does not shift another, and each draw belongs to
+//! a node or a job, so that the policy under test does not change the weather.
+
+use evenhand_core::{JobId, JobSpec, NodeId, Random, Span, Time, Work};
+use serde::{Deserialize, Serialize};
+
+/// What goes wrong. The default is nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Faults {
+    /// Mean time between failures of one node, in seconds; 0 = never.
+    pub node_failure_every_s: f64,
+    /// Mean time until a failed node is back, in seconds.
+    pub node_repair_s: f64,
+    /// Mean running time until a job crashes, in seconds; 0 = never.
+    pub job_crash_every_s: f64,
+    /// Nodes that become slow.
+    pub straggling: Straggling,
+    /// Spread of declared against true work: the standard deviation of the logarithm of their ratio; 0 = exact.
+    pub forecast_error: f64,
+    /// Nothing goes wrong from then on, in seconds; 0 = no end.
+    pub until_s: f64,
+}
+
+/// Nodes that become slow for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Straggling {
+    /// Mean time between slow spells of one node, in seconds; 0 = never.
+    pub every_s: f64,
+    /// Mean length of a slow spell, in seconds.
+    pub for_s: f64,
+    /// Speed during a slow spell, relative to normal.
+    pub speed: f64,
+}
+
+impl Default for Straggling {
+    fn default() -> Self {
+        Self { every_s: 0.0, for_s: 600.0, speed: 0.5 }
+    }
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self {
+            node_failure_every_s: 0.0,
+            node_repair_s: 1800.0,
+            job_crash_every_s: 0.0,
+            straggling: Straggling::default(),
+            forecast_error: 0.0,
+            until_s: 0.0,
+        }
+    }
+}
+
+impl Faults {
+    fn within(&self, at: Time) -> Option<Time> {
+        (self.until_s <= 0.0 || at.seconds() < self.until_s).then_some(at)
+    }
+
+    /// When a node that is up since `now` fails next, and when it is then back.
+    pub(crate) fn node_outage(&self, random: &mut Random, now: Time) -> Option<(Time, Time)> {
+        if self.node_failure_every_s <= 0.0 {
+            return None;
+        }
+        let down = now + Span::from_seconds(random.exponential(self.node_failure_every_s));
+        let repair = Span::from_seconds(random.exponential(self.node_repair_s).max(1.0));
+        Some((self.within(down)?, down + repair))
+    }
+
+    /// When a node becomes slow next, and when it is normal again.
+    pub(crate) fn slow_spell(&self, random: &mut Random, now: Time) -> Option<(Time, Time)> {
+        if self.straggling.every_s <= 0.0 {
+            return None;
+        }
+        let from = now + Span::from_seconds(random.exponential(self.straggling.every_s));
+        let length = Span::from_seconds(random.exponential(self.straggling.for_s).max(1.0));
+        Some((self.within(from)?, from + length))
+    }
+
+    /// How long the n-th start of a job runs until it crashes.
+    pub(crate) fn crash_after(&self, seed: u64, job: JobId, starts: u32, now: Time) -> Option<Span> {
+        if self.job_crash_every_s <= 0.0 {
+            return None;
+        }
+        let mut random =
+            Random::stream(seed ^ job.0.wrapping_mul(0x9e37_79b9) ^ u64::from(starts) << 48, "crash");
+        let after = Span::from_seconds(random.exponential(self.job_crash_every_s));
+        self.within(now + after).map(|_| after)
+    }
+
+    /// What the submitter says of a job, which may be off.
+    pub(crate) fn declare(&self, seed: u64, truth: &JobSpec) -> Option<JobSpec> {
+        let work = truth.work.filter(|_| self.forecast_error > 0.0)?;
+        let mut random = Random::stream(seed ^ truth.id.0.wrapping_mul(0x9e37_79b9), "forecast");
+        let factor = random.log_normal(0.0, self.forecast_error);
+        let declared = Work(((work.0 as f64 * factor) as u64).max(1));
+        Some(JobSpec { work: Some(declared), ..truth.clone() })
+    }
+
+    /// The stream of a node.
+    pub(crate) fn node_stream(seed: u64, node: NodeId, purpose: &str) -> Random {
+        Random::stream(seed ^ u64::from(node.0).wrapping_mul(0x9e37_79b9), purpose)
+    }
+}

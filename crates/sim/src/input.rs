@@ -1,0 +1,60 @@
+//! Input that is wrong: always with its place, its field, what was found and what is allowed.
+
+use std::fmt;
+
+/// What is wrong with an input, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct InputError {
+    /// The file, or the flag.
+    pub place: String,
+    /// The line in it, from 1; 0 if there are no lines.
+    pub line: u64,
+    /// The field.
+    pub field: String,
+    /// What was found; empty if nothing was.
+    pub value: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+impl InputError {
+    /// A field with a value that does not fit.
+    pub fn field(line: u64, field: &str, value: impl fmt::Display, allowed: impl Into<String>) -> Self {
+        Self {
+            place: String::new(),
+            line,
+            field: field.into(),
+            value: value.to_string(),
+            allowed: allowed.into(),
+        }
+    }
+
+    /// Something that is wrong as a whole.
+    pub fn whole(place: &str, allowed: impl Into<String>) -> Self {
+        Self { place: place.into(), allowed: allowed.into(), ..Self::default() }
+    }
+
+    /// The same, in this file.
+    pub fn within(mut self, place: &str) -> Self {
+        place.clone_into(&mut self.place);
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.place)?;
+        if self.line > 0 {
+            write!(f, "{}line {}", if self.place.is_empty() { "" } else { ": " }, self.line)?;
+        }
+        if !self.place.is_empty() || self.line > 0 {
+            write!(f, ": ")?;
+        }
+        if !self.field.is_empty() {
+            write!(f, "{} is `{}`, but ", self.field, self.value)?;
+        }
+        write!(f, "{}", self.allowed)
+    }
+}
+
+impl std::error::Error for InputError {}

@@ -1,0 +1,318 @@
+//! Scenarios: a cluster, some work, how to simulate it, and which policies to compare, in one TOML file.
+
+use crate::traces::synthetic::Synthetic;
+use crate::traces::{self};
+use crate::{ClusterSpec, Faults, InputError, NodeGroup, Setup, Workload};
+use evenhand_core::{
+    Choice, EngineConfig, GpuCount, Parameters, PerModel, Restart, Span, Tenant, TenantId, Weight,
+};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A scenario as read from its file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    cluster: ClusterTable,
+    /// What is to be done.
+    pub workload: WorkloadChoice,
+    #[serde(default)]
+    simulation: SimulationTable,
+    #[serde(default)]
+    tenant: Vec<TenantTable>,
+    #[serde(default)]
+    policy: Vec<PolicyTable>,
+    #[serde(skip)]
+    folder: PathBuf,
+    #[serde(skip)]
+    path: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClusterTable {
+    gpus: Option<String>,
+    gpus_per_node: Option<u8>,
+    nodes_per_rack: Option<u32>,
+    #[serde(default)]
+    nodes: Vec<NodeGroup>,
+}
+
+/// Where the work comes from: a trace, or a generator.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadChoice {
+    trace: Option<PathBuf>,
+    generate: Option<Synthetic>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct SimulationTable {
+    round: Option<String>,
+    early_round_min: Option<String>,
+    grace: Option<String>,
+    save: Option<String>,
+    restore: Option<String>,
+    checkpoint: Option<String>,
+    placer: Option<String>,
+    predictor: Option<String>,
+    seeds: Vec<u64>,
+    faults: Faults,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TenantTable {
+    name: String,
+    weight: Option<f64>,
+    parent: Option<String>,
+    limit: Option<BTreeMap<String, u32>>,
+    guaranteed: Option<BTreeMap<String, u32>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PolicyTable {
+    name: String,
+    #[serde(default)]
+    set: BTreeMap<String, Scalar>,
+}
+
+/// A parameter may be written with or without quotes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Truth(bool),
+    Whole(i64),
+    Number(f64),
+    Text(String),
+}
+
+impl Scalar {
+    fn text(&self) -> String {
+        match self {
+            Self::Truth(value) => value.to_string(),
+            Self::Whole(value) => value.to_string(),
+            Self::Number(value) => value.to_string(),
+            Self::Text(value) => value.clone(),
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    pub fn read(path: &Path) -> Result<Self, InputError> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| InputError::whole(&shown, format!("the scenario cannot be read: {error}")))?;
+        let mut scenario: Self = toml::from_str(&text).map_err(|error| {
+            let before = error
+                .span()
+                .map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() as u64 + 1);
+            InputError {
+                place: shown.clone(),
+                line: before,
+                allowed: explained(error.message()),
+                ..InputError::default()
+            }
+        })?;
+        scenario.folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        scenario.path = shown;
+        Ok(scenario)
+    }
+
+    /// Its machines.
+    pub fn cluster(&self) -> Result<ClusterSpec, InputError> {
+        let table = &self.cluster;
+        let spec = match &table.gpus {
+            Some(text) if table.nodes.is_empty() => {
+                ClusterSpec::parse(text, table.gpus_per_node, table.nodes_per_rack)
+            }
+            None if !table.nodes.is_empty() => ClusterSpec::of_groups(&table.nodes, table.nodes_per_rack),
+            _ => Err(InputError::whole("", "[cluster] has either `gpus` or [[cluster.nodes]]")),
+        };
+        spec.map_err(|error| error.within(&self.path))
+    }
+
+    /// Its work, fitted to its machines.
+    pub fn workload(&self, cluster: &ClusterSpec) -> Result<Workload, InputError> {
+        let mut workload = match (&self.workload.trace, &self.workload.generate) {
+            (Some(trace), None) => traces::open(&self.folder.join(trace), cluster)?,
+            (None, Some(generate)) => generate.generate(cluster),
+            _ => {
+                return Err(InputError::whole(
+                    &self.path,
+                    "[workload] has either `trace` or [workload.generate]",
+                ));
+            }
+        };
+        workload.set_restart(self.restart()?);
+        self.name_tenants(&mut workload, cluster)?;
+        Ok(workload)
+    }
+
+    fn restart(&self) -> Result<Restart, InputError> {
+        let mut restart = Restart::default();
+        let table = &self.simulation;
+        restart.save = self.span("save", table.save.as_deref())?.unwrap_or(restart.save);
+        restart.restore = self.span("restore", table.restore.as_deref())?.unwrap_or(restart.restore);
+        restart.interval = self.span("checkpoint", table.checkpoint.as_deref())?.unwrap_or(restart.interval);
+        Ok(restart)
+    }
+
+    fn span(&self, field: &str, text: Option<&str>) -> Result<Option<Span>, InputError> {
+        let read = text.map(|text| {
+            text.parse::<Span>()
+                .map_err(|allowed| InputError::field(0, field, text, allowed).within(&self.path))
+        });
+        read.transpose()
+    }
+
+    /// How its runs are set up: every policy with every seed.
+    pub fn setups(&self) -> Result<Vec<Setup>, InputError> {
+        let table = &self.simulation;
+        let mut engine = EngineConfig::default();
+        engine.round = self.span("round", table.round.as_deref())?.unwrap_or(engine.round);
+        engine.early_round_min =
+            self.span("early_round_min", table.early_round_min.as_deref())?.unwrap_or(engine.early_round_min);
+        engine.grace = self.span("grace", table.grace.as_deref())?.unwrap_or(engine.grace);
+        if engine.round == Span::ZERO {
+            return Err(InputError::field(0, "round", "0s", "a round takes time").within(&self.path));
+        }
+        let seeds = if table.seeds.is_empty() { vec![1] } else { table.seeds.clone() };
+        let base = Setup { engine, faults: table.faults.clone(), ..Setup::default() };
+        let mut setups = Vec::new();
+        for policy in &self.policy {
+            for seed in &seeds {
+                let mut setup = Setup { policy: policy.choice(), seed: *seed, ..base.clone() };
+                setup.placer = table.placer.as_deref().map_or(setup.placer, Choice::named);
+                setup.predictor = table.predictor.as_deref().map_or(setup.predictor, Choice::named);
+                setups.push(setup);
+            }
+        }
+        Ok(setups)
+    }
+
+    /// Gives tenants their weights, groups and quotas.
+    fn name_tenants(&self, workload: &mut Workload, cluster: &ClusterSpec) -> Result<(), InputError> {
+        for table in &self.tenant {
+            if !workload.tenants.iter().any(|tenant| tenant.name == table.name) {
+                let id = TenantId(workload.tenants.len() as u32);
+                workload.tenants.push(Tenant::new(id, &table.name));
+            }
+        }
+        let numbers: BTreeMap<String, TenantId> =
+            workload.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.id)).collect();
+        for table in &self.tenant {
+            let tenant = &mut workload.tenants[numbers[&table.name].index()];
+            if let Some(weight) = table.weight {
+                let wrong = |_| InputError::field(0, "weight", weight, "a weight is a positive number");
+                tenant.weight =
+                    Weight::new(weight).map_err(wrong).map_err(|error| error.within(&self.path))?;
+            }
+            if let Some(parent) = &table.parent {
+                let known = numbers.get(parent).copied();
+                let wrong =
+                    || InputError::field(0, "parent", parent, "there is no such tenant").within(&self.path);
+                tenant.parent = Some(known.ok_or_else(wrong)?);
+            }
+            tenant.limit = self.quota(table.limit.as_ref(), cluster, u32::MAX)?;
+            tenant.guaranteed = self.quota(table.guaranteed.as_ref(), cluster, 0)?;
+        }
+        Ok(())
+    }
+
+    fn quota(
+        &self,
+        table: Option<&BTreeMap<String, u32>>,
+        cluster: &ClusterSpec,
+        otherwise: u32,
+    ) -> Result<Option<PerModel<GpuCount>>, InputError> {
+        let Some(table) = table else { return Ok(None) };
+        let mut quota = PerModel::all(GpuCount(otherwise));
+        for (name, gpus) in table {
+            let model = cluster.model_index(name);
+            let wrong = || {
+                InputError::field(0, "a GPU model", name, "the cluster has no such model").within(&self.path)
+            };
+            quota[model.ok_or_else(wrong)?] = GpuCount(*gpus);
+        }
+        Ok(Some(quota))
+    }
+}
+
+impl PolicyTable {
+    fn choice(&self) -> Choice {
+        let parameters = self.set.iter().map(|(name, value)| (name.clone(), value.text())).collect();
+        Choice { name: self.name.clone(), parameters: Parameters(parameters) }
+    }
+}
+
+/// The words of the TOML reader, with a suggestion for a misspelt key.
+fn explained(message: &str) -> String {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match quoted.split_first() {
+        Some((found, known)) if message.starts_with("unknown field") => {
+            let leaked: Vec<&'static str> = KEYS.iter().copied().filter(|key| known.contains(key)).collect();
+            let near = evenhand_policies::nearest(found, &leaked);
+            near.map_or_else(
+                || message.to_owned(),
+                |near| format!("unknown key `{found}`; did you mean `{near}`?"),
+            )
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// Keys that a suggestion may name.
+const KEYS: &[&str] = &[
+    "cluster",
+    "workload",
+    "simulation",
+    "tenant",
+    "policy",
+    "gpus",
+    "gpus_per_node",
+    "nodes_per_rack",
+    "nodes",
+    "model",
+    "count",
+    "slots",
+    "memory_gb",
+    "gpus_per_socket",
+    "trace",
+    "generate",
+    "jobs",
+    "load",
+    "duration_mean_s",
+    "duration_sigma",
+    "tenants",
+    "seed",
+    "round",
+    "early_round_min",
+    "grace",
+    "save",
+    "restore",
+    "checkpoint",
+    "placer",
+    "predictor",
+    "seeds",
+    "faults",
+    "node_failure_every_s",
+    "node_repair_s",
+    "job_crash_every_s",
+    "straggling",
+    "forecast_error",
+    "until_s",
+    "every_s",
+    "for_s",
+    "speed",
+    "name",
+    "weight",
+    "parent",
+    "limit",
+    "guaranteed",
+    "set",
+];
