@@ -100,7 +100,7 @@ pub struct Decision {
     /// How good it is known to be.
     #[serde(default, skip_serializing_if = "is_rule")]
     pub quality: Quality,
-    /// Fractional entitlements, if the policy gives them and they changed.
+    /// Fractional entitlements of tenants, apps and classes, if the policy gives them and they changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<(Party, PerModel<f64>)>,
 }

@@ -50,7 +50,7 @@ impl Engine {
             plan.grants.clear();
             self.ask_for_bids(offers, step);
         }
-        let changes = changes(&plan, &snapshot);
+        let changes = changes(&plan, &snapshot, occasion == Occasion::Regular);
         let due =
             if occasion == Occasion::Regular { snapshot.leases.len() - self.state.stopping.len() } else { 0 };
         // Holding the snapshot any longer would make the next edit copy its tables.
@@ -189,8 +189,12 @@ impl Engine {
 
     fn changed_shares(&self, plan: &Plan) -> Vec<(evenhand_core::Party, evenhand_core::PerModel<f64>)> {
         let before = self.state.previous.as_ref().and_then(|previous| previous.shares.as_ref());
+        // Shares per job would be most of the ledger; a replay brings them back.
+        let written = |party: &evenhand_core::Party| !matches!(party, evenhand_core::Party::Job(_));
         match &plan.shares {
-            Some(shares) if Some(shares) != before => shares.rows.clone(),
+            Some(shares) if Some(shares) != before => {
+                shares.rows.iter().filter(|(party, _)| written(party)).copied().collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -219,8 +223,8 @@ impl Engine {
     }
 }
 
-/// Compares a plan with the leases there are.
-fn changes(plan: &Plan, snapshot: &Snapshot) -> Changes {
+/// Compares a plan with the leases there are. Those it does not touch are only listed when they are up for renewal.
+fn changes(plan: &Plan, snapshot: &Snapshot, renewing: bool) -> Changes {
     let mut changes = Changes::default();
     let mut named = BTreeSet::new();
     for grant in &plan.grants {
@@ -238,6 +242,9 @@ fn changes(plan: &Plan, snapshot: &Snapshot) -> Changes {
                 }
             }
         }
+    }
+    if plan.others == Others::Keep && !renewing {
+        return changes;
     }
     for lease in snapshot.leases.iter().filter(|lease| lease.is_lasting() && !named.contains(&lease.id)) {
         match plan.others {

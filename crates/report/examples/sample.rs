@@ -1,5 +1,6 @@
 //! Writes sample pages of made-up runs into a folder, to look at: `cargo run -p evenhand-report --example sample /tmp`.
 
+#[expect(dead_code, reason = "the stories with known answers are for the tests")]
 #[path = "../tests/story/mod.rs"]
 mod story;
 
@@ -32,7 +33,9 @@ fn main() {
             let (policy, order) = orders[at as usize % 4];
             let mut run =
                 Report::new(&header(&format!("{policy}{}", ["", "-plus", "-perf"][at as usize / 4])));
-            Queue::run(8 + at / 2, &names, 4, 400, 400.0, order).iter().for_each(|record| run.take(record));
+            for record in Queue::run(8 + at / 2, &names, 4, 400, 400.0, order) {
+                run.take(&record);
+            }
             let summary = run.summary(&costs);
             (run, summary)
         })

@@ -41,10 +41,7 @@ impl Gantt {
     pub fn take(&mut self, book: &Book, fact: &Fact<'_>) {
         let Fact::Freed { held, until, .. } = fact else { return };
         let Some(origin) = book.opening else { return };
-        for seat in held.gpus.seats() {
-            let amount = (held.spec.tenant.index(), seat.gpus.count());
-            self.heat.add(seat.node, amount, held.since.since(origin), until.since(origin));
-        }
+        fill(&mut self.heat, held, origin, *until);
         self.crowded |= self.bars.len() + held.gpus.seats().len() > BARS_MAX;
         if self.crowded {
             self.bars = Vec::new();
@@ -60,9 +57,20 @@ impl Gantt {
         (!self.crowded && all.len() <= BARS_MAX).then_some(all)
     }
 
-    /// The heat map; leases still open are not in it.
-    pub fn heat(&self) -> &Heat {
-        &self.heat
+    /// The heat map, with leases still open counted up to the last record.
+    pub fn heat(&self, book: &Book) -> Heat {
+        let mut heat = self.heat.clone();
+        for held in book.leases.values() {
+            fill(&mut heat, held, book.opening.unwrap_or_default(), book.now);
+        }
+        heat
+    }
+}
+
+fn fill(heat: &mut Heat, held: &Held, origin: Time, until: Time) {
+    for seat in held.gpus.seats() {
+        let amount = (held.spec.tenant.index(), seat.gpus.count());
+        heat.add(seat.node, amount, held.since.since(origin), until.since(origin));
     }
 }
 

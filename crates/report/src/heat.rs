@@ -24,7 +24,7 @@ pub struct Cell {
 }
 
 /// Cells by row and bucket.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Heat {
     rows: Vec<Vec<Cell>>,
     nodes_per_row: usize,

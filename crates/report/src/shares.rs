@@ -20,8 +20,10 @@ pub struct Shares {
     curves: Series,
     /// The division now in force: (tenant, owed, received), in GPUs.
     division: Vec<(usize, f64, f64)>,
-    /// Of which state of the book the division is.
+    /// Of which state of the book the shares owed are.
     seen: Option<(u64, u64)>,
+    /// Which changes of hands it knows of.
+    moves: u64,
 }
 
 /// GPU-hours of one tenant.
@@ -40,6 +42,11 @@ impl Shares {
         let state = (book.standings.changes, book.machines.changes);
         if self.seen.replace(state) != Some(state) {
             self.divide(book);
+        }
+        if self.moves != book.standings.moves {
+            self.moves = book.standings.moves;
+            let rows = book.standings.rows();
+            self.division.iter_mut().for_each(|(at, _, received)| *received = rows[*at].leased as f64);
         }
         self.add(*from, *to);
     }

@@ -11,6 +11,8 @@ pub struct Standings {
     present: BTreeSet<usize>,
     /// How often anything that a fair division depends on has changed.
     pub changes: u64,
+    /// How often GPUs have changed hands.
+    pub moves: u64,
 }
 
 /// One tenant right now.
@@ -55,6 +57,7 @@ impl Standings {
         row.jobs += 1;
         row.active += 1;
         row.demand += u64::from(spec.gpus.max.0);
+        self.changes += 1;
         self.review(spec.tenant);
     }
 
@@ -63,29 +66,30 @@ impl Standings {
         let row = self.row(spec.tenant);
         row.active -= 1;
         row.demand -= u64::from(spec.gpus.max.0);
+        self.changes += 1;
         self.review(spec.tenant);
     }
 
     /// A lease of a tenant takes GPUs.
     pub fn hold(&mut self, tenant: TenantId, gpus: GpuCount) {
         self.row(tenant).leased += u64::from(gpus.0);
+        self.moves += 1;
         self.review(tenant);
     }
 
     /// A lease of a tenant gives GPUs back.
     pub fn free(&mut self, tenant: TenantId, gpus: GpuCount) {
         self.row(tenant).leased -= u64::from(gpus.0);
+        self.moves += 1;
         self.review(tenant);
     }
 
+    /// Notes that a tenant's jobs or leases have changed, and whether it is still there.
     fn review(&mut self, tenant: TenantId) {
         let (at, row) = (tenant.index(), &self.rows[tenant.index()]);
-        if row.active > 0 || row.leased > 0 {
-            self.present.insert(at);
-        } else {
-            self.present.remove(&at);
-        }
-        self.changes += 1;
+        let changed =
+            if row.active > 0 || row.leased > 0 { self.present.insert(at) } else { self.present.remove(&at) };
+        self.changes += u64::from(changed);
     }
 
     /// The row of a tenant. One never declared has weight 1, as in the engine.

@@ -2,9 +2,9 @@
 
 mod story;
 
-use evenhand_core::*;
+use evenhand_core::{Command, EndCause, Event, LeaseId, NodeId, Note, Outcome, Reading, Round, Span};
 use evenhand_report::{Costs, METRICS, Report};
-use story::*;
+use story::{Order, Queue, end, gpus, header, job, lease_ended, node, record, report, start, two_tenants};
 
 fn close(name: &str, found: f64, expected: f64) {
     assert!((found - expected).abs() < 1e-4, "{name} is {found}, not {expected}");
@@ -62,12 +62,12 @@ fn dynamic_contention_is_the_one_met() {
     let done = EndCause::Finished { alone: Some(Span::from_secs(100)) };
     let records = [
         record(0, node(0, 1), vec![]),
-        record(0, job(1, 0, 1), vec![start(1, 1, 0, gpus(0, 1))]),
+        record(0, job(1, 0, 1), vec![start(1, 1, 0, &gpus(0, 1))]),
         record(0, job(2, 0, 1), vec![]),
         record(
             100,
             lease_ended(1, 0.0, 0.0, done),
-            vec![end(1, Outcome::Finished), start(2, 2, 100, gpus(0, 1))],
+            vec![end(1, Outcome::Finished), start(2, 2, 100, &gpus(0, 1))],
         ),
         record(200, lease_ended(2, 0.0, 0.0, done), vec![end(2, Outcome::Finished)]),
     ];
@@ -84,7 +84,7 @@ fn a_resized_lease_counts_each_set_of_gpus_for_its_time() {
     let lost = lease_ended(1, 0.0, 0.0, EndCause::NodeLost);
     let records = [
         record(0, node(0, 4), vec![]),
-        record(0, job(1, 0, 2), vec![start(1, 1, 0, gpus(0, 0b11))]),
+        record(0, job(1, 0, 2), vec![start(1, 1, 0, &gpus(0, 0b11))]),
         record(10, Event::RoundDue(Round(1)), vec![resize]),
         record(30, Event::NodeDown(NodeId(0)), vec![]),
         record(30, lost, vec![end(1, Outcome::Failed)]),
@@ -136,16 +136,31 @@ fn every_metric_survives_an_empty_ledger() {
 
 #[test]
 fn the_same_records_give_the_same_readings_alone_or_together() {
-    let records = Queue::run(3, &["ann", "bob", "cid"], 4, 300, 300.0, Order::Shortest);
-    let together: Vec<String> =
-        report(&records).readings().iter().map(|reading| format!("{reading:?}")).collect();
-    let mut alone = Vec::new();
-    for entry in METRICS {
-        let mut metric = entry.build();
-        records.iter().for_each(|record| metric.take(record));
-        alone.extend(metric.readings().iter().map(|reading| format!("{reading:?}")));
+    for (seed, order) in [(3, Order::First), (4, Order::Shortest), (5, Order::Largest)] {
+        let records = Queue::run(seed, &["ann", "bob", "cid"], 4, 300, 300.0, order);
+        let text = |readings: Vec<Reading>| format!("{readings:?}");
+        let mut alone = Vec::new();
+        for entry in METRICS {
+            let mut metric = entry.build();
+            for record in &records {
+                metric.take(record);
+            }
+            alone.extend(metric.readings());
+        }
+        assert_eq!(text(report(&records).readings()), text(alone), "seed {seed}");
     }
-    assert_eq!(together, alone);
+}
+
+#[test]
+fn every_file_is_registered() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/metrics");
+    let files =
+        std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut files: Vec<String> = files.filter(|name| name != "mod.rs").collect();
+    let mut registered: Vec<String> = METRICS.iter().map(|entry| format!("{}.rs", entry.name)).collect();
+    files.sort_unstable();
+    registered.sort_unstable();
+    assert_eq!(files, registered);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod story;
 
 use evenhand_report::{Costs, html};
-use story::*;
+use story::{Order, Queue, record, report, tenant, two_tenants};
 
 #[test]
 fn the_page_needs_nothing_and_nobody() {

@@ -29,6 +29,8 @@ pub(crate) struct Progressing {
     slowdown: f64,
     rate: Rate,
     crash: Option<Time>,
+    /// When the engine last heard how far it is.
+    reported: Time,
     /// A turn on the agenda counts only if it carries this number.
     pub turn: u32,
     /// Set once the job was told to stop: it works no more.
@@ -56,6 +58,7 @@ impl Progressing {
             slowdown: 1.0,
             rate,
             crash,
+            reported: begins,
             turn: 0,
             stopping: false,
         }
@@ -133,6 +136,16 @@ impl Progressing {
     /// Writes a checkpoint of all that is done.
     pub fn save(&mut self) {
         self.saved = self.done;
+    }
+
+    /// How far the job is, if it has been silent for so long.
+    pub fn report(&mut self, now: Time, every: Span) -> Option<(Work, Work)> {
+        if now.since(self.reported) < every {
+            return None;
+        }
+        self.reported = now;
+        self.settle(now);
+        Some(self.progress())
     }
 
     /// Work done and work that would survive a failure, as of the last settling.

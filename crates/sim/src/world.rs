@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// Rounds in which nothing runs and nothing is coming, after which nothing ever will.
 const STALLED_ROUNDS_MAX: u32 = 1000;
 
+/// The least time between two words of a job about how far it is.
+const PROGRESS_EVERY: Span = Span::from_minutes(30);
+
 /// A job that has been submitted and has not ended.
 #[derive(Debug)]
 struct Pending {
@@ -443,9 +446,9 @@ impl World {
     fn renew(&mut self, id: LeaseId, expires: Time) {
         let Some(run) = self.running.get_mut(&id) else { return };
         run.lease.expires = run.lease.expires.max(expires);
-        run.settle(self.now);
-        let (done, saved) = run.progress();
-        self.ready.push_back(Event::Progress { lease: id, done, saved, regime: None, loss: None });
+        if let Some((done, saved)) = run.report(self.now, PROGRESS_EVERY) {
+            self.ready.push_back(Event::Progress { lease: id, done, saved, regime: None, loss: None });
+        }
     }
 
     fn stop(&mut self, id: LeaseId, grace: Span) {

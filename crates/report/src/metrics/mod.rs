@@ -1,6 +1,6 @@
 //! The registered metrics: one subject per file, one line each in [`METRICS`].
 //!
-//! To add a metric, write its file and add its `ENTRY` below; the fold laws at the end of this file then hold it.
+//! To add a metric, write its file and add its `ENTRY` below; the laws in `tests/metrics.rs` then hold it.
 
 mod completion;
 mod fairness;

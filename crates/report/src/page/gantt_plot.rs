@@ -143,7 +143,7 @@ fn runs(gpus: GpuMask) -> Vec<(u8, u8)> {
 }
 
 fn heat(report: &Report, colours: &TenantColours) -> String {
-    let (map, machines) = (report.gantt.heat(), &report.book.machines);
+    let (map, machines) = (report.gantt.heat(&report.book), &report.book.machines);
     let per_row = map.nodes_per_row();
     let rows = machines.len().div_ceil(per_row).max(map.rows().len());
     let each = (420.0 / rows.max(1) as f64).clamp(8.0, 24.0);

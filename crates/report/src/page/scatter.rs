@@ -8,7 +8,7 @@ use evenhand_fairness::UNFAIR_ABOVE;
 use std::fmt::Write;
 
 /// The room one letter of a name takes, and one line.
-const LETTER: f64 = 7.0;
+const LETTER: f64 = 7.4;
 const LINE: f64 = 13.0;
 
 /// A run: its name, mean completion time in seconds, worst ratio against fluid fair sharing.

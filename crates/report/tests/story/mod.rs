@@ -1,8 +1,10 @@
 //! Ledgers made by hand: a few lines of story, and a small cluster with a queue that writes a long one.
 
-#![allow(dead_code, reason = "each test uses its part of the story")]
-
-use evenhand_core::*;
+use evenhand_core::{
+    Abilities, Choice, Command, Decision, EndCause, EngineConfig, Event, GpuMask, GpuModel, GpuSet, GpuTime,
+    Header, JobId, JobSpec, LEDGER_VERSION, LeaseId, Limits, ModelIndex, Node, NodeId, Occasion, Outcome,
+    Quality, RackId, Random, Record, Round, Span, StopReason, Tenant, TenantId, Time, Work,
+};
 use evenhand_report::Report;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +27,9 @@ pub fn header(policy: &str) -> Header {
 /// The report of these records.
 pub fn report(records: &[Record]) -> Report {
     let mut report = Report::new(&header("fifo"));
-    records.iter().for_each(|record| report.take(record));
+    for record in records {
+        report.take(record);
+    }
     report
 }
 
@@ -52,9 +56,9 @@ pub fn job(id: u64, tenant: u32, gpus: u32) -> Event {
     Event::Submitted(Arc::new(JobSpec::new(JobId(id), TenantId(tenant), gpus, None)))
 }
 
-pub fn start(lease: u64, job: u64, second: u64, gpus: GpuSet) -> Command {
+pub fn start(lease: u64, job: u64, second: u64, gpus: &GpuSet) -> Command {
     // As the ledger has it, so that what only the engine knows about a lease stays out of here.
-    let seats = serde_json::to_string(&gpus).expect("GPUs can be written");
+    let seats = serde_json::to_string(gpus).expect("GPUs can be written");
     let times = format!(r#""starts":{},"expires":{}"#, second * 1000, u64::MAX);
     let line = format!(r#"{{"id":{lease},"job":{job},"gpus":{seats},{times},"reason":"first-come"}}"#);
     Command::Start(serde_json::from_str(&line).expect("this is how a ledger writes a lease"))
@@ -90,16 +94,16 @@ pub fn two_tenants() -> Vec<Record> {
         record(0, tenant(0, "ann"), vec![]),
         record(0, tenant(1, "bob"), vec![]),
         record(0, node(0, 4), vec![]),
-        record(10, job(1, 0, 4), vec![start(1, 1, 10, gpus(0, 0b1111))]),
+        record(10, job(1, 0, 4), vec![start(1, 1, 10, &gpus(0, 0b1111))]),
         record(20, job(2, 1, 2), vec![]),
         record(30, job(3, 1, 1), vec![]),
         record(40, Event::Cancelled(JobId(3)), vec![end(3, Outcome::Cancelled)]),
         decided(record(50, Event::RoundDue(Round(1)), vec![stop(1), stop(1)]), 0, 1),
-        record(55, lease_ended(1, 40.0, 30.0, EndCause::Stopped), vec![start(2, 2, 55, gpus(0, 0b0011))]),
+        record(55, lease_ended(1, 40.0, 30.0, EndCause::Stopped), vec![start(2, 2, 55, &gpus(0, 0b0011))]),
         record(
             155,
             lease_ended(2, 100.0, 90.0, finished(Some(Span::from_secs(100)))),
-            vec![end(2, Outcome::Finished), start(3, 1, 155, gpus(0, 0b1111))],
+            vec![end(2, Outcome::Finished), start(3, 1, 155, &gpus(0, 0b1111))],
         ),
         decided(record(200, Event::RoundDue(Round(2)), vec![]), 1, 1),
         record(225, lease_ended(3, 100.0, 100.0, finished(None)), vec![end(1, Outcome::Finished)]),
@@ -182,7 +186,7 @@ impl Queue {
             self.free[at] &= !mask.0;
             self.lease += 1;
             let held = gpus(at as u32, mask.0);
-            commands.push(start(self.lease, *id, now, held.clone()));
+            commands.push(start(self.lease, *id, now, &held));
             self.running.insert((now + length, self.lease), (*id, *length, held));
             false
         });

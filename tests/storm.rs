@@ -1,0 +1,242 @@
+//! Storms: everything goes wrong at once, from one seed. Safety at every step; then the faults stop and every job
+//! must come to its end.
+//!
+//! `EVENHAND_STORM_SEEDS` sets how many seeds (default 1,000); a failure prints its seed and policy.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+#[path = "support/witness.rs"]
+mod witness;
+
+use evenhand_core::{
+    Abilities, Backend, BackendError, Choice, Command, EndCause, EngineConfig, Event, GpuCount, Grant, LedgerReader, LedgerWriter,
+    Limits, Parameters, Plan, Policy, PolicyError, Random, Reason, Record, Restart, Site, Snapshot, Span, Time, Work,
+};
+use evenhand_engine::{Engine, Parts, replay, run};
+use evenhand_policies::POLICIES;
+use evenhand_sim::traces::synthetic::Synthetic;
+use evenhand_sim::{ClusterSpec, Faults, Setup, Straggling, Workload, World, engine_for};
+use std::sync::Arc;
+use witness::{Broken, Witness};
+
+/// What became of one storm.
+#[derive(Debug)]
+enum Wreck {
+    Law(Broken),
+    World(BackendError),
+}
+
+/// A small cluster, some work, and weather, all from one seed.
+fn weather(seed: u64) -> (ClusterSpec, Arc<Workload>, Faults) {
+    let mut random = Random::stream(seed, "storm");
+    let per_node = [1, 2, 4, 8][random.below(4) as usize];
+    let nodes = 2 + random.below(5) as u32;
+    let gpus = |nodes: u32| nodes * u32::from(per_node);
+    let text = if random.chance(0.5) {
+        format!("v100={}", gpus(nodes))
+    } else {
+        format!("v100={},k80={}", gpus(nodes), gpus(1 + nodes / 2))
+    };
+    let cluster = ClusterSpec::parse(&text, Some(per_node), Some(1 + random.below(3) as u32)).unwrap();
+    let synthetic = Synthetic {
+        jobs: 12 + random.below(25) as u32,
+        load: random.between(0.5, 2.5),
+        duration_mean_s: random.between(600.0, 5400.0),
+        duration_sigma: random.between(0.2, 1.5),
+        gpus: vec![(1, 5.0), (2, 2.0), (3, 1.0), (4, 2.0), (8, 1.0)],
+        tenants: 1 + random.below(4) as u32,
+        seed,
+    };
+    let mut workload = synthetic.generate(&cluster);
+    for job in &mut workload.jobs {
+        let spec = Arc::make_mut(&mut job.truth);
+        spec.restart = Restart {
+            save: Span::from_secs(random.below(3) * 20),
+            restore: Span::from_secs(random.below(60)),
+            interval: Span::from_minutes(random.below(30)),
+        };
+        if random.chance(0.1) {
+            job.cancel = Some(job.submit + Span::from_secs(random.below(7200)));
+        }
+        if random.chance(0.1) {
+            let half = Work(spec.work.unwrap().0 / 2);
+            let speed = evenhand_core::Ratio::new(random.between(0.5, 3.0)).unwrap();
+            spec.regimes = vec![evenhand_core::RegimeSpec { from: half, batch: 64, speed }];
+        }
+    }
+    let faults = Faults {
+        node_failure_every_s: random.between(1800.0, 20_000.0),
+        node_repair_s: random.between(60.0, 3600.0),
+        job_crash_every_s: random.between(1200.0, 20_000.0),
+        straggling: Straggling { every_s: random.between(1800.0, 20_000.0), for_s: 900.0, speed: 0.3 },
+        forecast_error: random.between(0.0, 1.0),
+        until_s: 40_000.0,
+    };
+    (cluster, Arc::new(workload), faults)
+}
+
+fn setup(policy: &str, seed: u64, faults: Faults) -> Setup {
+    let engine = EngineConfig { round: Span::from_minutes(6), crashes_max: 10_000, ..EngineConfig::default() };
+    Setup { policy: Choice::named(policy), engine, seed, faults, ..Setup::default() }
+}
+
+fn watch(engine: &mut Engine, world: &mut dyn Backend, keep: &mut dyn FnMut(&Record)) -> Result<(), Wreck> {
+    let mut witness = Witness::default();
+    let mut broken = None;
+    run(engine, world, &mut |record| {
+        keep(record);
+        broken = broken.take().or(witness.take(record).err());
+        if broken.is_some() { Err(std::io::Error::other("a law is broken")) } else { Ok(()) }
+    })
+    .map_err(|error| broken.map_or(Wreck::World(error), Wreck::Law))?;
+    witness.finish().map_err(Wreck::Law)
+}
+
+fn storm(policy: &str, seed: u64, check_replay: bool) -> Result<(), Wreck> {
+    let (cluster, workload, faults) = weather(seed);
+    let setup = setup(policy, seed, faults.clone());
+    let mut world = World::new(cluster.models, &cluster.nodes, workload, faults, seed);
+    let header = setup.header(world.abilities(), "simulated");
+    let mut engine = engine_for(&header).unwrap();
+    let mut ledger = LedgerWriter::new(Vec::new(), &header).unwrap();
+    watch(&mut engine, &mut world, &mut |record| {
+        if check_replay {
+            ledger.write(record).unwrap();
+        }
+    })?;
+    if check_replay {
+        let bytes = ledger.finish().unwrap();
+        let mut reader = LedgerReader::new(&bytes[..]).unwrap();
+        replay(&mut engine_for(&header).unwrap(), &mut reader).unwrap();
+    }
+    Ok(())
+}
+
+fn seeds() -> u64 {
+    std::env::var("EVENHAND_STORM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1000)
+}
+
+#[test]
+fn no_policy_breaks_a_law_in_any_storm() {
+    std::thread::scope(|scope| {
+        for half in 0..2 {
+            scope.spawn(move || {
+                for seed in (0..seeds()).filter(|seed| seed % 2 == half) {
+                    for entry in POLICIES {
+                        let outcome = storm(entry.name, seed, seed % 20 < 2);
+                        assert!(outcome.is_ok(), "seed {seed}, policy {}: {outcome:?}", entry.name);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Grants everybody everything.
+struct Overgrants;
+
+impl Policy for Overgrants {
+    fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
+        let grants = snapshot.jobs.iter().map(|(_, job)| {
+            let gpus = GpuCount(job.spec.gpus.max.0 * 1000);
+            Grant::new(job.spec.id, gpus, Site::Anywhere, Reason::FirstCome)
+        });
+        Ok(Plan { grants: grants.collect(), ..Plan::default() })
+    }
+}
+
+fn engine_with(policy: Box<dyn Policy>, abilities: Abilities) -> Engine {
+    Engine::new(Parts {
+        policy,
+        placer: (evenhand_policies::placement::PLACERS[0].build)(),
+        predictor: (evenhand_predict::PREDICTORS[0].build)(),
+        make_policy: Box::new(|_| None),
+        config: EngineConfig::default(),
+        limits: Limits::default(),
+        seed: 0,
+        abilities,
+    })
+}
+
+fn calm_world(seed: u64) -> World {
+    let (cluster, workload, _) = weather(seed);
+    World::new(cluster.models, &cluster.nodes, workload, Faults::default(), seed)
+}
+
+#[test]
+fn an_over_granting_policy_is_refused_and_the_storm_says_that_nothing_ran() {
+    let mut world = calm_world(1);
+    let mut engine = engine_with(Box::new(Overgrants), world.abilities());
+    let mut refused = 0;
+    let outcome = watch(&mut engine, &mut world, &mut |record| {
+        refused += record.notes.iter().filter(|note| matches!(note, evenhand_core::Note::PlanRefused(_))).count();
+    });
+    assert!(matches!(outcome, Err(Wreck::World(BackendError::Stalled { .. }))), "{outcome:?}");
+    assert!(refused > 0);
+}
+
+/// A placer that seats everybody on the same GPUs: what an over-grant would be if nobody checked.
+struct SameSeats;
+
+impl evenhand_core::Placer for SameSeats {
+    fn place(
+        &self,
+        snapshot: &Snapshot,
+        _room: &mut evenhand_core::FreeIndex,
+        grants: &[Grant],
+    ) -> evenhand_core::Placement {
+        let node = &snapshot.cluster.nodes[0];
+        let seats = |grant: &Grant| evenhand_core::GpuSet::on(node.id, node.all().lowest(grant.gpus.0));
+        let seated = grants.iter().enumerate().map(|(at, grant)| (at, seats(grant))).collect();
+        evenhand_core::Placement { seated, dropped: Vec::new() }
+    }
+}
+
+#[test]
+fn a_placer_that_seats_two_jobs_on_one_gpu_does_not_get_through() {
+    let (cluster, workload, _) = weather(5);
+    let mut world = World::new(cluster.models, &cluster.nodes, workload, Faults::default(), 5);
+    let header = setup("fifo", 5, Faults::default()).header(world.abilities(), "simulated");
+    let policy = POLICIES[0].make(&Parameters::default()).unwrap();
+    let mut engine = engine_with(policy, header.abilities);
+    engine.replace_placer(Box::new(SameSeats));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        watch(&mut engine, &mut world, &mut |_| {})
+    }));
+    assert!(outcome.is_err() || outcome.unwrap().is_err(), "two jobs got one GPU");
+}
+
+/// A world that loses one event on its way.
+struct Forgetful {
+    world: World,
+    lose: fn(&Event) -> bool,
+    lost: bool,
+}
+
+impl Backend for Forgetful {
+    fn abilities(&self) -> Abilities {
+        self.world.abilities()
+    }
+    fn next(&mut self) -> Result<Option<(Time, Event)>, BackendError> {
+        let next = self.world.next()?;
+        if !self.lost && next.as_ref().is_some_and(|(_, event)| (self.lose)(event)) {
+            self.lost = true;
+            return self.world.next();
+        }
+        Ok(next)
+    }
+    fn execute(&mut self, now: Time, command: &Command) -> Result<(), BackendError> {
+        self.world.execute(now, command)
+    }
+}
+
+#[test]
+fn a_lost_event_does_not_go_unnoticed() {
+    let finished = |event: &Event| matches!(event, Event::LeaseEnded { cause: EndCause::Finished { .. }, .. });
+    let mut world = Forgetful { world: calm_world(2), lose: finished, lost: false };
+    let policy = POLICIES[0].make(&Parameters::default()).unwrap();
+    let mut engine = engine_with(policy, world.abilities());
+    let outcome = watch(&mut engine, &mut world, &mut |_| {});
+    assert!(outcome.is_err(), "a job whose end was lost was not missed");
+    assert!(world.lost);
+}
