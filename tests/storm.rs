@@ -5,19 +5,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-#[path = "support/witness.rs"]
-mod witness;
-
 use evenhand_core::{
-    Abilities, Backend, BackendError, Choice, Command, EndCause, EngineConfig, Event, GpuCount, Grant, LedgerReader, LedgerWriter,
-    Limits, Parameters, Plan, Policy, PolicyError, Random, Reason, Record, Restart, Site, Snapshot, Span, Time, Work,
+    Abilities, Backend, BackendError, Choice, Command, EndCause, EngineConfig, Event, GpuCount, Grant,
+    LedgerReader, LedgerWriter, Limits, Plan, Policy, PolicyError, Random, Reason, Record, Restart, Site,
+    Snapshot, Span, Time, Work,
 };
-use evenhand_engine::{Engine, Parts, replay, run};
+use evenhand_engine::{Engine, replay, run};
 use evenhand_policies::POLICIES;
 use evenhand_sim::traces::synthetic::Synthetic;
 use evenhand_sim::{ClusterSpec, Faults, Setup, Straggling, Workload, World, engine_for};
+use evenhand_tests::{Broken, Witness, engine_with, policy};
 use std::sync::Arc;
-use witness::{Broken, Witness};
 
 /// What became of one storm.
 #[derive(Debug)]
@@ -76,7 +74,8 @@ fn weather(seed: u64) -> (ClusterSpec, Arc<Workload>, Faults) {
 }
 
 fn setup(policy: &str, seed: u64, faults: Faults) -> Setup {
-    let engine = EngineConfig { round: Span::from_minutes(6), crashes_max: 10_000, ..EngineConfig::default() };
+    let engine =
+        EngineConfig { round: Span::from_minutes(6), crashes_max: 10_000, ..EngineConfig::default() };
     Setup { policy: Choice::named(policy), engine, seed, faults, ..Setup::default() }
 }
 
@@ -145,19 +144,6 @@ impl Policy for Overgrants {
     }
 }
 
-fn engine_with(policy: Box<dyn Policy>, abilities: Abilities) -> Engine {
-    Engine::new(Parts {
-        policy,
-        placer: (evenhand_policies::placement::PLACERS[0].build)(),
-        predictor: (evenhand_predict::PREDICTORS[0].build)(),
-        make_policy: Box::new(|_| None),
-        config: EngineConfig::default(),
-        limits: Limits::default(),
-        seed: 0,
-        abilities,
-    })
-}
-
 fn calm_world(seed: u64) -> World {
     let (cluster, workload, _) = weather(seed);
     World::new(cluster.models, &cluster.nodes, workload, Faults::default(), seed)
@@ -166,10 +152,11 @@ fn calm_world(seed: u64) -> World {
 #[test]
 fn an_over_granting_policy_is_refused_and_the_storm_says_that_nothing_ran() {
     let mut world = calm_world(1);
-    let mut engine = engine_with(Box::new(Overgrants), world.abilities());
+    let mut engine = engine_with(Box::new(Overgrants), EngineConfig::default(), world.abilities());
     let mut refused = 0;
     let outcome = watch(&mut engine, &mut world, &mut |record| {
-        refused += record.notes.iter().filter(|note| matches!(note, evenhand_core::Note::PlanRefused(_))).count();
+        refused +=
+            record.notes.iter().filter(|note| matches!(note, evenhand_core::Note::PlanRefused(_))).count();
     });
     assert!(matches!(outcome, Err(Wreck::World(BackendError::Stalled { .. }))), "{outcome:?}");
     assert!(refused > 0);
@@ -196,9 +183,7 @@ impl evenhand_core::Placer for SameSeats {
 fn a_placer_that_seats_two_jobs_on_one_gpu_does_not_get_through() {
     let (cluster, workload, _) = weather(5);
     let mut world = World::new(cluster.models, &cluster.nodes, workload, Faults::default(), 5);
-    let header = setup("fifo", 5, Faults::default()).header(world.abilities(), "simulated");
-    let policy = POLICIES[0].make(&Parameters::default()).unwrap();
-    let mut engine = engine_with(policy, header.abilities);
+    let mut engine = engine_with(policy("fifo"), EngineConfig::default(), world.abilities());
     engine.replace_placer(Box::new(SameSeats));
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         watch(&mut engine, &mut world, &mut |_| {})
@@ -232,11 +217,35 @@ impl Backend for Forgetful {
 
 #[test]
 fn a_lost_event_does_not_go_unnoticed() {
-    let finished = |event: &Event| matches!(event, Event::LeaseEnded { cause: EndCause::Finished { .. }, .. });
+    let finished =
+        |event: &Event| matches!(event, Event::LeaseEnded { cause: EndCause::Finished { .. }, .. });
     let mut world = Forgetful { world: calm_world(2), lose: finished, lost: false };
-    let policy = POLICIES[0].make(&Parameters::default()).unwrap();
-    let mut engine = engine_with(policy, world.abilities());
+    let mut engine = engine_with(policy("fifo"), EngineConfig::default(), world.abilities());
     let outcome = watch(&mut engine, &mut world, &mut |_| {});
     assert!(outcome.is_err(), "a job whose end was lost was not missed");
     assert!(world.lost);
+}
+
+#[test]
+fn the_weather_is_bad_enough_to_mean_something() {
+    let mut seen = std::collections::BTreeMap::<&str, u64>::new();
+    for seed in 0..20 {
+        let (cluster, workload, faults) = weather(seed);
+        let mut world = World::new(cluster.models, &cluster.nodes, workload, faults.clone(), seed);
+        let header = setup("las", seed, faults).header(world.abilities(), "simulated");
+        let outcome = watch(&mut engine_for(&header).unwrap(), &mut world, &mut |record| {
+            let event = match &record.event {
+                Event::LeaseEnded { cause: EndCause::Crashed, .. } => "crash",
+                Event::LeaseEnded { cause: EndCause::NodeLost, .. } => "lease lost with its node",
+                Event::LeaseEnded { cause: EndCause::Stopped, .. } => "preempted",
+                Event::Cancelled(_) => "cancelled",
+                Event::NodeUp(_) if record.now > Time::ZERO => "node back",
+                Event::Progress { regime: Some(_), .. } => "regime",
+                _ => return,
+            };
+            *seen.entry(event).or_default() += 1;
+        });
+        assert!(outcome.is_ok(), "seed {seed}: {outcome:?}");
+    }
+    assert!(seen.len() == 6 && seen.values().all(|count| *count >= 10), "{seen:?}");
 }

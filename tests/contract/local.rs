@@ -14,7 +14,7 @@ contract!(Local);
 /// A job of the suite, in arguments: a file to make when it listens, then run, crash, save and slice in ms.
 const JOB: &str = include_str!("job.sh");
 
-struct Local;
+pub struct Local;
 
 impl Stage for Local {
     fn world(&self, script: &Script) -> Box<dyn Backend> {

@@ -3,4 +3,6 @@
 //! To try another world: write its [`suite::Stage`] in a file beside `local.rs`, and call `contract!` there.
 
 mod local;
+mod simulated;
 mod suite;
+mod twenty;

@@ -1,1 +1,21 @@
-fn main() {}
+//! `evenhand`: schedules GPU clusters fairly, in simulation and for real.
+
+mod args;
+mod clock;
+mod cluster_file;
+mod commands;
+mod failure;
+mod inputs;
+mod ledger_file;
+mod numbers;
+mod output;
+mod progress;
+mod run_table;
+mod table;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    failure::exit_code(commands::run(args::Cli::parse().command))
+}

@@ -393,7 +393,9 @@ impl Plan {
             }
         }
         if self.others == Others::Keep {
-            for lease in snapshot.leases.iter().filter(|lease| !named.contains(&lease.job)) {
+            let others =
+                snapshot.leases.iter().filter(|lease| lease.is_lasting() && !named.contains(&lease.job));
+            for lease in others {
                 if let Some(job) = snapshot.jobs.by_id(lease.job) {
                     count(job.spec.tenant, snapshot.model_of(lease), lease.gpus.count());
                 }

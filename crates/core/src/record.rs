@@ -1,7 +1,7 @@
 //! The ledger's lines: what happened, what was decided, and what is worth noting about it.
 
 use crate::{
-    Abilities, Choice, Command, Event, GpuCount, JobId, LeaseId, Limits, Occasion, Party, PerModel,
+    Abilities, Choice, Command, Event, GpuCount, JobId, LeaseId, Limits, NodeId, Occasion, Party, PerModel,
     PlanError, PolicyError, Quality, Reason, Round, Span, Time,
 };
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,8 @@ pub enum Note {
         /// Why.
         reason: Reason,
     },
+    /// Launches kept failing on a node: it takes no new leases until it is reported up again.
+    Suspected(NodeId),
     /// A lease that was decided but whose GPUs never came free is off.
     Withdrawn(LeaseId),
     /// A bid was not accepted.

@@ -75,6 +75,7 @@ impl Engine {
             job.starts += 1;
             job.heard = now;
         });
+        self.trust_nodes(id);
     }
 
     /// `Held -> Held`, with a later deadline.
@@ -165,7 +166,7 @@ impl Engine {
         } else if let Some(outcome) = unwanted {
             self.end_job(lease.job, outcome, step);
         }
-        self.suspect_nodes(&lease.gpus);
+        self.suspect_nodes(&lease.gpus, step);
         self.start_waiting(&lease.gpus, step);
     }
 

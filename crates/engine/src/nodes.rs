@@ -51,17 +51,25 @@ impl Engine {
         self.state.ask_early();
     }
 
-    /// Counts a failed launch against its nodes.
-    pub(crate) fn suspect_nodes(&mut self, gpus: &GpuSet) {
+    /// Counts a failed launch against the nodes that were up for it.
+    pub(crate) fn suspect_nodes(&mut self, gpus: &GpuSet, step: &mut Step) {
         for seat in gpus.seats() {
+            let up = self.state.cluster.nodes[seat.node.index()].health == Health::Up;
             let failures = self.state.launch_failures.entry(seat.node).or_default();
-            *failures += 1;
-            if *failures >= self.parts.config.launch_failures_max {
-                let node =
-                    Node { health: Health::Suspect, ..self.state.cluster.nodes[seat.node.index()].clone() };
-                let busy = self.state.seats.busy(seat.node);
-                Arc::make_mut(&mut self.state.cluster).put(node, busy);
+            *failures += u32::from(up);
+            if up && *failures >= self.parts.config.launch_failures_max {
+                self.node_closed(seat.node, Health::Suspect, step);
+                step.notes.push(Note::Suspected(seat.node));
             }
+        }
+    }
+
+    /// A launch that succeeded clears its nodes.
+    pub(crate) fn trust_nodes(&mut self, id: LeaseId) {
+        if !self.state.launch_failures.is_empty()
+            && let Some(lease) = self.state.leases.get(id)
+        {
+            self.state.launch_failures.retain(|node, _| !lease.gpus.touches(*node));
         }
     }
 }

@@ -74,7 +74,7 @@ impl<'a> Room<'a> {
     pub fn left_over(snapshot: &'a Snapshot) -> Self {
         let mut room = Self { snapshot, free: snapshot.available(), headroom: limits(snapshot) };
         if room.headroom.is_some() {
-            for lease in snapshot.leases.iter() {
+            for lease in snapshot.leases.iter().filter(|lease| lease.is_lasting()) {
                 if let (Some(job), Some(model)) = (snapshot.jobs.by_id(lease.job), snapshot.model_of(lease)) {
                     room.count_against_limits(job, model, lease.gpus.count());
                 }
@@ -142,7 +142,8 @@ impl<'a> Room<'a> {
                 continue;
             }
             if gpus > self.free[model] {
-                why = Reason::NoRoom;
+                // A limit is the nearer reason: there is room, and it may not be used.
+                why = if why == Reason::OverLimit { why } else { Reason::NoRoom };
             } else if !self.within_limits(job, model, gpus) {
                 why = Reason::OverLimit;
             } else if best.is_none_or(|(_, key)| speed.key() > key) {

@@ -70,6 +70,11 @@ impl Book {
         if !record.notes.contains(&Note::Ignored) {
             self.event(&record.event, tell);
         }
+        for note in &record.notes {
+            if let Note::Suspected(node) = note {
+                self.machines.take(&Event::NodeSuspect(*node));
+            }
+        }
         for command in &record.commands {
             self.command(command, tell);
         }

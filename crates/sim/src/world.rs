@@ -60,7 +60,8 @@ pub struct World {
     taken: Vec<GpuMask>,
     /// Leases that were ever started, one bit each: a second start does nothing.
     known_leases: Vec<u64>,
-    ended: u64,
+    /// Crashes that were asked for.
+    crashes: BTreeMap<JobId, Span>,
     idle_rounds: u32,
 }
 
@@ -92,7 +93,7 @@ impl World {
             sharers: BTreeMap::new(),
             taken: vec![GpuMask(0); nodes.len()],
             known_leases: Vec::new(),
-            ended: 0,
+            crashes: BTreeMap::new(),
             idle_rounds: 0,
             workload,
         };
@@ -113,9 +114,10 @@ impl World {
         self
     }
 
-    /// How many jobs have ended, and how many there are.
-    pub fn progress(&self) -> (u64, u64) {
-        (self.ended, self.workload.jobs.len() as u64)
+    /// Lets every start of a job crash when it has run for so long, whatever the faults are.
+    pub fn with_crash(mut self, job: JobId, after: Span) -> Self {
+        self.crashes.insert(job, after);
+        self
     }
 
     fn open(&mut self, nodes: &[Node]) {
@@ -398,7 +400,8 @@ impl World {
         let restart = pending.truth.restart;
         let restore = if pending.starts > 1 { restart.restore } else { Span::ZERO };
         let begins = self.now + restore;
-        let crash = self.faults.crash_after(self.seed, lease.job, pending.starts, self.now);
+        let scripted = self.crashes.get(&lease.job).copied();
+        let crash = scripted.or_else(|| self.faults.crash_after(self.seed, lease.job, pending.starts, self.now));
         let run = Progressing::new(lease.clone(), pending.truth.clone(), pending.saved, begins, crash);
         self.take(lease)?;
         self.running.insert(lease.id, run);
@@ -469,13 +472,12 @@ impl World {
     }
 
     fn forget(&mut self, job: JobId) {
-        if self.pending.remove(&job).is_some() {
-            self.ended += 1;
-        }
+        self.pending.remove(&job);
         let left: Vec<_> =
             self.running.iter().filter(|(_, run)| run.lease.job == job).map(|(lease, _)| *lease).collect();
         for lease in left {
-            self.end_run(lease, EndCause::Stopped);
+            let ended = self.end_run(lease, EndCause::Stopped);
+            self.ready.push_back(ended);
         }
     }
 

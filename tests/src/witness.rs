@@ -6,20 +6,32 @@ use evenhand_core::{Command, Event, GpuId, GpuTime, JobId, Lease, LeaseId, Recor
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A law that a ledger broke.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Debug, PartialEq, Eq)]
 pub enum Broken {
+    /// An earlier time after a later one.
     TimeWentBack { from: Time, to: Time },
+    /// A GPU was given away while somebody held it alone.
     TwoLeasesOnOneGpu { gpu: GpuId, held: LeaseId, given: LeaseId },
+    /// A job got a second lease while it had one.
     SecondLease { job: JobId },
+    /// A job got a number of GPUs that it cannot use.
     GangOutOfRange { job: JobId, gpus: u32 },
+    /// A lease for a job that was never submitted or has ended.
     LeaseOfUnknownJob { job: JobId },
+    /// A job ended twice.
     EndedTwice { job: JobId },
+    /// A job ended while it held GPUs.
     EndedWhileHoldingGpus { job: JobId },
+    /// Jobs never ended.
     NeverEnded { jobs: usize, first: JobId },
+    /// A lease never ended.
     LeaseNeverEnded { lease: LeaseId },
+    /// The GPU-time of a job is not the sum of its leases.
     GpuTimeDoesNotAddUp { job: JobId, attained: GpuTime, leased: GpuTime },
 }
 
+/// Watches records go by.
 #[derive(Default)]
 pub struct Witness {
     now: Time,
@@ -31,6 +43,7 @@ pub struct Witness {
 }
 
 impl Witness {
+    /// Takes one record in, in the order of the ledger.
     pub fn take(&mut self, record: &Record) -> Result<(), Broken> {
         if record.now < self.now {
             return Err(Broken::TimeWentBack { from: self.now, to: record.now });

@@ -1,0 +1,276 @@
+//! What was typed.
+
+use clap::{Args, Parser, Subcommand};
+use evenhand_core::Span;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  evenhand demo                                         see every policy on a built-in workload
+  evenhand simulate --trace jobs.csv --cluster v100=32  simulate your own work
+  evenhand compare scenarios/twenty.toml                compare policies on one scenario
+  evenhand report evenhand-out/ledger.jsonl             what happened in a run
+  evenhand replay evenhand-out/ledger.jsonl             check that every decision can be repeated
+  evenhand policies                                     what there is to choose from
+
+Exit codes: 0 done, 1 the work failed, 2 the input was wrong.";
+
+/// Divides GPU clusters fairly among the jobs and tenants that want them.
+#[derive(Debug, Parser)]
+#[command(name = "evenhand", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Simulate a built-in workload under every policy and compare them
+    Demo(Demo),
+    /// Simulate a trace under one policy; write its ledger and a report
+    Simulate(Simulate),
+    /// Simulate the same work under several policies and compare them
+    Compare(Compare),
+    /// List the policies: papers, parameters, promises
+    Policies(Listing),
+    /// List the placers
+    Placers(Listing),
+    /// List the trace formats and the columns of the native one
+    Traces(Listing),
+    /// Fold a ledger into metrics and a page
+    Report(Report),
+    /// Feed a ledger back and check that every decision is the same
+    Replay(Replay),
+    /// Measure how fast Evenhand is on this machine
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Print a completion script for a shell
+    Completions(Completions),
+    /// One run of a benchmark, in a process of its own
+    #[command(hide = true)]
+    BenchOne(BenchOne),
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Where chance comes from; the same seed gives the same results
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The folder for report.html
+    #[arg(long, value_name = "DIR", default_value = "evenhand-demo")]
+    pub out: PathBuf,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Runs at the same time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub threads: Option<u32>,
+}
+
+/// The work and the machines.
+#[derive(Debug, Args)]
+pub struct Work {
+    /// The machines: v100=32, or v100=36,p100=36,k80=36, or a TOML file with a [cluster] table
+    #[arg(long, value_name = "CLUSTER")]
+    pub cluster: Option<String>,
+    /// GPUs in a node [default: 8]
+    #[arg(long, value_name = "N")]
+    pub gpus_per_node: Option<u8>,
+    /// Nodes in a rack [default: all in one]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub nodes_per_rack: Option<u32>,
+    /// Time between two regular rounds, such as 90s, 6m or 1h [default: 6m]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub round: Option<Span>,
+    /// Time a job needs to be running again after a stop, unless the trace says so [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub restore: Option<Span>,
+    /// Time a job needs to write a checkpoint when stopped, unless the trace says so [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub save: Option<Span>,
+    /// Time between the checkpoints a job writes by itself, unless the trace says so [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = span)]
+    pub checkpoint: Option<Span>,
+}
+
+/// Arguments of `simulate`.
+#[derive(Debug, Args)]
+pub struct Simulate {
+    /// The work: a trace file (see `evenhand traces`)
+    #[arg(long, value_name = "FILE")]
+    pub trace: PathBuf,
+    #[command(flatten)]
+    pub work: Work,
+    /// Who decides (see `evenhand policies`)
+    #[arg(long, value_name = "NAME", default_value = evenhand_policies::DEFAULT_POLICY)]
+    pub policy: String,
+    /// A parameter of the policy; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Who places (see `evenhand placers`) [default: topology]
+    #[arg(long, value_name = "NAME")]
+    pub placer: Option<String>,
+    /// Where chance comes from; the same seed gives the same results
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The folder for ledger.jsonl and report.html
+    #[arg(long, value_name = "DIR", default_value = "evenhand-out")]
+    pub out: PathBuf,
+    /// Keep no ledger, only the report
+    #[arg(long)]
+    pub no_ledger: bool,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// A TOML file with cluster, workload and policies; or give --trace and --cluster
+    #[arg(value_name = "SCENARIO.toml", conflicts_with_all = [
+        "trace", "cluster", "gpus_per_node", "nodes_per_rack", "round", "restore", "save", "checkpoint",
+    ])]
+    pub scenario: Option<PathBuf>,
+    /// The work: a trace file (see `evenhand traces`)
+    #[arg(long, value_name = "FILE", required_unless_present = "scenario")]
+    pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub work: Work,
+    /// A policy to compare, or `all`; may be given several times, and replaces those of a scenario
+    #[arg(long, value_name = "NAME", required_unless_present = "scenario")]
+    pub policy: Vec<String>,
+    /// A parameter: KEY=VALUE with one policy, POLICY.KEY=VALUE with several; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Who places (see `evenhand placers`) [default: topology]
+    #[arg(long, value_name = "NAME")]
+    pub placer: Option<String>,
+    /// Seeds, separated by commas; every policy runs with each [default: 1]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub seeds: Vec<u64>,
+    /// Runs at the same time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub threads: Option<u32>,
+    /// The folder for report.html
+    #[arg(long, value_name = "DIR", default_value = "evenhand-compare")]
+    pub out: PathBuf,
+    /// Keep the ledger of every run, under DIR/ledgers
+    #[arg(long)]
+    pub ledgers: bool,
+    /// Print one JSON array instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of the lists.
+#[derive(Debug, Args)]
+pub struct Listing {
+    /// Print one JSON array instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The ledger of a run
+    pub ledger: PathBuf,
+    /// The page to write [default: beside the ledger, named like it; none with --json]
+    #[arg(long, value_name = "FILE.html")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The ledger of a run
+    pub ledger: PathBuf,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// Which shell
+    pub shell: clap_complete::Shell,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// The simulator on generated jobs, then the cost of a decision with 10,000 jobs on 5,000 nodes
+    Simulate(BenchSimulate),
+}
+
+/// Arguments of `bench simulate`.
+#[derive(Debug, Args)]
+pub struct BenchSimulate {
+    /// Jobs to generate
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: u32,
+    /// GPUs, on nodes of 8
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub gpus: u32,
+    /// Where the jobs come from
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of the hidden child of `bench simulate`.
+#[derive(Debug, Args)]
+pub struct BenchOne {
+    /// The policy
+    pub policy: String,
+    /// Jobs to generate
+    pub jobs: u32,
+    /// GPUs
+    pub gpus: u32,
+    /// Where the jobs come from
+    pub seed: u64,
+}
+
+fn span(text: &str) -> Result<Span, &'static str> {
+    text.parse()
+}
+
+fn at_least_one(text: &str) -> Result<u32, &'static str> {
+    text.parse().ok().filter(|number| *number > 0).ok_or("a whole number of at least 1 is expected")
+}
+
+fn setting(text: &str) -> Result<(String, String), &'static str> {
+    let pair = text.split_once('=').filter(|(key, _)| !key.trim().is_empty());
+    pair.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
+        .ok_or("a parameter is written KEY=VALUE, such as backfill=true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_argument_has_a_sentence() {
+        fn check(command: &clap::Command) {
+            for argument in command.get_arguments().filter(|argument| argument.get_id() != "help") {
+                let name = format!("{} {}", command.get_name(), argument.get_id());
+                assert!(argument.get_help().is_some(), "{name} has no help");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+}

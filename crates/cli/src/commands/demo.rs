@@ -1,0 +1,55 @@
+//! `evenhand demo`: every policy on a built-in workload; needs no files.
+
+use super::compare::Comparison;
+use crate::args::Demo;
+use crate::{inputs, output};
+use anyhow::Result;
+use evenhand_core::{Choice, Parameters};
+use evenhand_policies::POLICIES;
+use evenhand_sim::{Setup, traces::synthetic};
+use std::sync::Arc;
+
+/// Runs them all and says what to look at.
+pub fn run(args: &Demo) -> Result<()> {
+    let (cluster, workload) = synthetic::demo(args.seed);
+    let setups = policies().into_iter().map(|policy| Setup { policy, seed: args.seed, ..Setup::default() });
+    let comparison = Comparison { cluster, workload: Arc::new(workload), setups: setups.collect() };
+    output::make_folder(&args.out)?;
+    let compared = comparison.run(inputs::threads(args.threads), None)?;
+    let page = args.out.join("report.html");
+    compared.write_page(&page, "Evenhand demo: every policy on the same work")?;
+    if args.json {
+        return compared.say_json();
+    }
+    let (jobs, gpus) = (comparison.workload.jobs.len(), comparison.cluster.gpus());
+    let models: Vec<_> = comparison.cluster.models.iter().map(|model| model.name.as_str()).collect();
+    let tenants: Vec<_> = comparison.workload.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+    output::say(&format!(
+        "{jobs} jobs of {} tenants ({}) on {gpus} GPUs of {} models ({}), simulated under every policy:\n",
+        tenants.len(),
+        tenants.join(", "),
+        models.len(),
+        models.join(", ")
+    ))?;
+    compared.say_table()?;
+    output::say(&format!(
+        "\nOpen {} to see who ran when.\n\nNext:\n  \
+         evenhand policies                                     what each policy does\n  \
+         evenhand traces                                       how to describe your own jobs\n  \
+         evenhand simulate --trace jobs.csv --cluster v100=32  simulate them",
+        page.display()
+    ))
+}
+
+/// Every policy there is; first come, first served in both its ways.
+fn policies() -> Vec<Choice> {
+    let mut policies = Vec::new();
+    for entry in POLICIES {
+        policies.push(Choice::named(entry.name));
+        if entry.name == "fifo" {
+            let parameters = Parameters([("backfill".to_owned(), "true".to_owned())].into());
+            policies.push(Choice { name: entry.name.to_owned(), parameters });
+        }
+    }
+    policies
+}

@@ -1,0 +1,31 @@
+//! The commands: one per file.
+
+mod bench;
+mod compare;
+mod completions;
+mod demo;
+mod placers;
+mod policies;
+mod replay;
+mod report;
+mod simulate;
+mod traces;
+
+use crate::args::{Bench, Command};
+
+/// Does what was asked for.
+pub fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Policies(args) => policies::run(&args),
+        Command::Placers(args) => placers::run(&args),
+        Command::Traces(args) => traces::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Bench(Bench::Simulate(args)) => bench::run(&args),
+        Command::BenchOne(args) => bench::run_one(&args),
+        Command::Completions(args) => completions::run(&args),
+    }
+}

@@ -1,0 +1,135 @@
+//! What was typed, made into what it means. Everything is checked here, before anything is written.
+
+use crate::args::Work;
+use crate::failure::{Wrong, wrong};
+use crate::{cluster_file, output};
+use anyhow::Result;
+use evenhand_core::{Abilities, Choice, Restart, Span};
+use evenhand_policies::POLICIES;
+use evenhand_sim::{ClusterSpec, InputError, Setup, SetupError, Workload, engine_for, traces};
+use std::path::Path;
+use std::sync::Arc;
+
+impl Work {
+    /// The machines.
+    pub fn cluster(&self) -> Result<ClusterSpec> {
+        let Some(text) = &self.cluster else {
+            return Err(wrong("--cluster", "it is needed: v100=32, say, or a TOML file"));
+        };
+        let is_file = Path::new(text).extension().is_some_and(|extension| extension == "toml");
+        if !is_file {
+            let spec = ClusterSpec::parse(text, self.gpus_per_node, self.nodes_per_rack);
+            // Its fields are flags here.
+            return Ok(spec.map_err(|error| InputError { field: format!("--{}", error.field), ..error })?);
+        }
+        for (flag, given) in [
+            ("--gpus-per-node", self.gpus_per_node.is_some()),
+            ("--nodes-per-rack", self.nodes_per_rack.is_some()),
+        ] {
+            if given {
+                return Err(wrong(flag, format!("{text} says this itself; set it there")));
+            }
+        }
+        Ok(cluster_file::read(Path::new(text))?)
+    }
+
+    /// The work of a trace, with the costs of stopping that were asked for.
+    pub fn workload(&self, trace: &Path, cluster: &ClusterSpec) -> Result<Arc<Workload>> {
+        let mut workload = traces::open(trace, cluster)?;
+        let usual = Restart::default();
+        let mut restart = usual;
+        restart.save = self.save.unwrap_or(usual.save);
+        restart.restore = self.restore.unwrap_or(usual.restore);
+        restart.interval = self.checkpoint.unwrap_or(usual.interval);
+        workload.set_restart(restart);
+        Ok(Arc::new(workload))
+    }
+
+    /// How runs are set up, up to policy and seed.
+    pub fn setup(&self) -> Result<Setup> {
+        let mut setup = Setup::default();
+        if self.round == Some(Span::ZERO) {
+            return Err(InputError::field(0, "--round", "0s", "a round takes time").into());
+        }
+        setup.engine.round = self.round.unwrap_or(setup.engine.round);
+        Ok(setup)
+    }
+}
+
+/// Refuses a setup whose policy, parameters or parts do not exist. `scenario` is where they were named, if not by
+/// flags.
+pub fn check(setup: &Setup, scenario: Option<&Path>) -> Result<()> {
+    let Err(error) = engine_for(&setup.header(Abilities::default(), "")) else { return Ok(()) };
+    let flag = match &error {
+        SetupError::Name(name) if name.what == "placer" => "--placer",
+        SetupError::Name(_) => "--policy",
+        SetupError::Parameter { .. } => "--set",
+        SetupError::Predictor(_) => "predictor",
+    };
+    Err(wrong(scenario.map_or_else(|| flag.to_owned(), |path| path.display().to_string()), error))
+}
+
+/// The policies that were asked for, each once; `all` is every one there is.
+pub fn choices(names: &[String], settings: &[(String, String)]) -> Result<Vec<Choice>> {
+    let mut choices: Vec<Choice> = Vec::new();
+    for name in names {
+        let named: Vec<&str> =
+            if name == "all" { POLICIES.iter().map(|entry| entry.name).collect() } else { vec![name] };
+        for name in named {
+            if choices.iter().all(|choice| choice.name != name) {
+                choices.push(Choice::named(name));
+            }
+        }
+    }
+    for (key, value) in settings {
+        set(&mut choices, key, value)?;
+    }
+    Ok(choices)
+}
+
+/// Gives a parameter to the policy it is for: `fifo.backfill` names one, a plain `backfill` means the only one.
+fn set(choices: &mut [Choice], key: &str, value: &str) -> Result<()> {
+    let (choice, parameter) = match (key.split_once('.'), choices) {
+        (Some((policy, parameter)), choices) => {
+            let chosen = choices.iter_mut().find(|choice| choice.name == policy);
+            let unknown =
+                || wrong("--set", format!("{key}={value} is for `{policy}`, which is not compared"));
+            (chosen.ok_or_else(unknown)?, parameter)
+        }
+        (None, [only]) => (only, key),
+        (None, choices) => {
+            let first = choices.first().map_or("fifo", |choice| choice.name.as_str());
+            let hint = format!("with several policies, say for which: --set {first}.{key}={value}");
+            return Err(wrong("--set", hint));
+        }
+    };
+    if choice.parameters.0.insert(parameter.to_owned(), value.to_owned()).is_some() {
+        return Err(wrong("--set", format!("{key} is given twice")));
+    }
+    Ok(())
+}
+
+/// One policy, and not `all`.
+pub fn only(name: &str, settings: &[(String, String)]) -> Result<Choice> {
+    if name == "all" {
+        return Err(Wrong(
+            "--policy: simulate runs one policy; `evenhand compare --policy all` runs them all".into(),
+        )
+        .into());
+    }
+    let mut choices = choices(&[name.to_owned()], settings)?;
+    Ok(choices.remove(0))
+}
+
+/// How many runs go on at once.
+pub fn threads(asked: Option<u32>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    asked.map_or_else(cores, |asked| asked as usize)
+}
+
+/// A word about results that say less than they seem to.
+pub fn warn_about_unended(name: &str, jobs: u64, finished: u64) {
+    if finished < jobs {
+        output::note(&format!("warning: {name}: {} of {jobs} jobs did not finish", jobs - finished));
+    }
+}

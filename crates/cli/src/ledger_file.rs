@@ -1,0 +1,47 @@
+//! Ledgers on disk: opened, folded, and complained about.
+
+use crate::failure::wrong;
+use crate::output;
+use anyhow::Result;
+use evenhand_core::{LedgerError, LedgerReader};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+
+/// A ledger that is being read.
+pub type Reader = LedgerReader<BufReader<File>>;
+
+const BUFFER: usize = 1 << 16;
+
+/// Opens a ledger and reads its header.
+pub fn open(path: &Path) -> Result<Reader> {
+    let place = path.display();
+    let file =
+        File::open(path).map_err(|error| wrong(place, format!("the ledger cannot be read: {error}")))?;
+    LedgerReader::new(BufReader::with_capacity(BUFFER, file)).map_err(|error| refuse(path, &error))
+}
+
+/// A ledger that cannot be read is wrong input; a disk that cannot be read is not.
+pub fn refuse(path: &Path, error: &LedgerError) -> anyhow::Error {
+    match error {
+        LedgerError::Io { source, .. } if source.kind() != std::io::ErrorKind::IsADirectory => {
+            anyhow::anyhow!("{}: {error}", path.display())
+        }
+        _ => wrong(path.display(), error),
+    }
+}
+
+/// Says so if the last line was cut off.
+pub fn warn_if_torn(path: &Path, ledger: &Reader) {
+    if let Some(torn) = ledger.torn() {
+        let (place, line, bytes) = (path.display(), torn.line, torn.bytes);
+        output::note(&format!(
+            "warning: {place}: line {line}: cut off after {bytes} bytes, as when its writer died; left out"
+        ));
+    }
+}
+
+/// A new ledger's stream.
+pub fn create(path: &Path) -> std::io::Result<Box<dyn Write + Send>> {
+    Ok(Box::new(BufWriter::with_capacity(BUFFER, File::create(path)?)))
+}

@@ -1,0 +1,189 @@
+//! Wrong input: exit code 2, one message that helps, and nothing written.
+
+#[expect(dead_code, reason = "these runs never come to results that could be read")]
+mod program;
+
+use program::{Folder, scenario};
+
+const HEADER: &str = "job_id,submit_s,gpus,duration_s";
+
+/// Runs a line that must be refused with a message that has all these words.
+fn refused(folder: &Folder, line: &str, words: &[&str]) {
+    let before = folder.names();
+    let outcome = folder.run(line.split(' '));
+    assert_eq!(outcome.code, 2, "evenhand {line}\n{}", outcome.stderr);
+    assert_eq!(outcome.stdout, "", "evenhand {line}");
+    assert!(outcome.stderr.starts_with("error: "), "{}", outcome.stderr);
+    for word in words {
+        assert!(outcome.stderr.contains(word), "evenhand {line}: no `{word}` in\n{}", outcome.stderr);
+    }
+    assert_eq!(folder.names(), before, "evenhand {line} wrote something");
+}
+
+/// Every way of running a trace must refuse it.
+fn refused_trace(test: &str, trace: &str, words: &[&str]) {
+    let folder = Folder::new(test);
+    folder.write("jobs.csv", trace);
+    folder.write("case.toml", SCENARIO);
+    for line in [
+        "simulate --trace jobs.csv --cluster v100=8",
+        "compare --trace jobs.csv --cluster v100=8 --policy all",
+        "compare case.toml --ledgers",
+    ] {
+        refused(&folder, line, words);
+    }
+}
+
+const SCENARIO: &str =
+    "[cluster]\ngpus = \"v100=8\"\n[workload]\ntrace = \"jobs.csv\"\n[[policy]]\nname = \"las\"\n";
+
+#[test]
+fn a_missing_file_is_refused() {
+    let folder = Folder::new("a_missing_file");
+    refused(&folder, "simulate --trace none.csv --cluster v100=8", &["none.csv: ", "No such file"]);
+    refused(&folder, "compare none.toml", &["none.toml: ", "No such file"]);
+    refused(&folder, "report none.jsonl", &["none.jsonl: ", "No such file"]);
+    refused(&folder, "replay none.jsonl", &["none.jsonl: ", "No such file"]);
+    let line = format!("simulate --trace {} --cluster none.toml", scenario("twenty.csv"));
+    refused(&folder, &line, &["none.toml: ", "No such file"]);
+}
+
+#[test]
+fn an_empty_trace_is_refused() {
+    refused_trace("an_empty_trace", "", &["jobs.csv: line 1: ", "empty"]);
+    refused_trace("a_trace_without_jobs", &format!("{HEADER}\n"), &["jobs.csv: line 1: ", "no jobs"]);
+}
+
+#[test]
+fn a_number_that_is_none_is_refused() {
+    let trace = format!("{HEADER}\na,0,1,60\nb,0,1,NaN\n");
+    refused_trace("nan", &trace, &["jobs.csv: line 3: duration_s is `NaN`, but "]);
+    let trace = format!("{HEADER}\na,0,1,infinity\n");
+    refused_trace("infinity", &trace, &["jobs.csv: line 2: duration_s is `infinity`, but "]);
+    let trace = format!("{HEADER}\na,soon,1,60\n");
+    refused_trace("word", &trace, &["jobs.csv: line 2: submit_s is `soon`, but "]);
+}
+
+#[test]
+fn a_negative_number_is_refused() {
+    let trace = format!("{HEADER}\na,-5,1,60\n");
+    refused_trace("negative_time", &trace, &["jobs.csv: line 2: submit_s is `-5`, but "]);
+    let trace = format!("{HEADER}\na,0,-1,60\n");
+    refused_trace("negative_gpus", &trace, &["jobs.csv: line 2: gpus is `-1`, but "]);
+}
+
+#[test]
+fn zero_gpus_are_refused() {
+    let trace = format!("{HEADER}\na,0,0,60\n");
+    refused_trace("zero_gpus", &trace, &["jobs.csv: line 2: gpus is `0`, but "]);
+    let folder = Folder::new("zero_gpus_in_the_cluster");
+    let simulate = format!("simulate --trace {} --cluster", scenario("twenty.csv"));
+    refused(&folder, &format!("{simulate} v100=0"), &["--cluster is `v100=0`, but "]);
+    refused(&folder, &format!("{simulate} v100"), &["--cluster is `v100`, but ", "v100=32"]);
+    refused(&folder, &format!("{simulate} v100=8 --gpus-per-node 0"), &["--gpus-per-node is `0`, but "]);
+    refused(&folder, &format!("{simulate} v100=8 --nodes-per-rack 0"), &["--nodes-per-rack"]);
+}
+
+#[test]
+fn a_job_of_the_same_name_is_refused() {
+    let trace = format!("{HEADER}\na,0,1,60\na,5,1,60\n");
+    refused_trace("same_name", &trace, &["jobs.csv: line 3: job_id is `a`, but "]);
+}
+
+#[test]
+fn a_job_larger_than_the_cluster_is_refused() {
+    let trace = format!("{HEADER}\na,0,9,60\n");
+    refused_trace("too_large", &trace, &["jobs.csv: line 2: gpus is `9`, but ", "8 GPUs"]);
+}
+
+#[test]
+fn an_unknown_policy_is_refused_with_a_suggestion() {
+    let folder = Folder::new("an_unknown_policy");
+    let work = format!("--trace {} --cluster v100=8", scenario("twenty.csv"));
+    let hint = ["unknown policy `equal-shar`; did you mean `equal-share`?"];
+    refused(&folder, &format!("simulate {work} --policy equal-shar"), &hint);
+    refused(&folder, &format!("compare {work} --policy las --policy equal-shar"), &hint);
+    refused(&folder, &format!("compare {} --policy equal-shar", scenario("twenty.toml")), &hint);
+    refused(&folder, &format!("simulate {work} --policy all"), &["compare --policy all"]);
+    refused(&folder, &format!("simulate {work} --placer topolgy"), &["--placer: ", "`topology`"]);
+}
+
+#[test]
+fn a_wrong_parameter_is_refused() {
+    let folder = Folder::new("a_wrong_parameter");
+    let work = format!("--trace {} --cluster v100=8", scenario("twenty.csv"));
+    let simulate = format!("simulate {work} --policy fifo");
+    refused(&folder, &format!("{simulate} --set backfil=true"), &["--set: ", "`backfil`", "backfill"]);
+    refused(&folder, &format!("{simulate} --set backfill=maybe"), &["`maybe`", "true or false"]);
+    refused(&folder, &format!("{simulate} --set backfill"), &["KEY=VALUE"]);
+    refused(&folder, &format!("{simulate} --set backfill=true --set backfill=true"), &["twice"]);
+    let compare = format!("compare {work} --policy fifo --policy las");
+    refused(&folder, &format!("{compare} --set backfill=true"), &["--set fifo.backfill=true"]);
+    refused(&folder, &format!("{compare} --set srtf.x=1"), &["`srtf`", "not compared"]);
+    let compare = format!("compare {} --set fifo.backfill=true", scenario("twenty.toml"));
+    refused(&folder, &compare, &["--set: ", "--policy"]);
+}
+
+#[test]
+fn a_wrong_duration_is_refused() {
+    let folder = Folder::new("a_wrong_duration");
+    let work = format!("--trace {} --cluster v100=8", scenario("twenty.csv"));
+    for wrong in ["--round soon", "--round=-5m", "--restore 5parsecs", "--save NaN", "--checkpoint x"] {
+        refused(&folder, &format!("simulate {work} {wrong}"), &["90s, 20m, 6h"]);
+    }
+    refused(&folder, &format!("simulate {work} --round 0s"), &["--round is `0s`, but "]);
+}
+
+#[test]
+fn an_unknown_key_of_a_scenario_is_refused() {
+    let folder = Folder::new("an_unknown_key");
+    folder.write("case.toml", &SCENARIO.replace("[workload]", "gpu_per_node = 4\n[workload]"));
+    refused(&folder, "compare case.toml", &["case.toml: line 3: ", "`gpu_per_node`", "`gpus_per_node`"]);
+    folder.write("broken.toml", "[cluster\n");
+    refused(&folder, "compare broken.toml", &["broken.toml: line 1: "]);
+    let simulate = format!("simulate --trace {} --cluster", scenario("twenty.csv"));
+    refused(&folder, &format!("{simulate} case.toml"), &["case.toml: line 3: ", "`gpu_per_node`"]);
+    refused(&folder, &format!("{simulate} broken.toml"), &["broken.toml: line 1: "]);
+}
+
+#[test]
+fn a_scenario_that_names_an_unknown_policy_is_refused() {
+    let folder = Folder::new("an_unknown_policy_in_a_scenario");
+    folder.write("jobs.csv", &format!("{HEADER}\na,0,1,60\n"));
+    folder.write("case.toml", &SCENARIO.replace("\"las\"", "\"fiof\""));
+    refused(&folder, "compare case.toml", &["case.toml: ", "unknown policy `fiof`", "`fifo`"]);
+    folder.write("case.toml", SCENARIO.split("[[policy]]").next().unwrap());
+    refused(&folder, "compare case.toml", &["case.toml: ", "[[policy]]"]);
+}
+
+#[test]
+fn a_ledger_that_is_none_is_refused() {
+    let folder = Folder::new("a_ledger_that_is_none");
+    folder.write("empty.jsonl", "");
+    folder.write("words.jsonl", "once upon a time\n");
+    folder.write("newer.jsonl", "{\"evenhand\":99}\n");
+    for command in ["report", "replay"] {
+        refused(&folder, &format!("{command} empty.jsonl"), &["empty.jsonl: line 1: ", "empty"]);
+        refused(&folder, &format!("{command} words.jsonl"), &["words.jsonl: line 1: ", "header"]);
+        refused(&folder, &format!("{command} newer.jsonl"), &["newer.jsonl: line 1: ", "99", "version 1"]);
+    }
+}
+
+#[test]
+fn a_report_does_not_overwrite_its_ledger() {
+    let folder = Folder::new("a_report_over_its_ledger");
+    folder.write("ledger.html", "");
+    refused(&folder, "report ledger.html", &["--out: ", "ledger itself"]);
+    refused(&folder, "report ledger.html --out ledger.html", &["--out: ", "ledger itself"]);
+}
+
+#[test]
+fn wrong_usage_is_refused() {
+    let folder = Folder::new("wrong_usage");
+    refused(&folder, "simulat", &["simulate"]);
+    refused(&folder, "simulate --cluster v100=8", &["--trace"]);
+    refused(&folder, &format!("simulate --trace {}", scenario("twenty.csv")), &["--cluster"]);
+    refused(&folder, "compare", &["--trace"]);
+    refused(&folder, "demo --threads 0", &["--threads"]);
+    refused(&folder, &format!("compare {} --round 5m", scenario("twenty.toml")), &["--round"]);
+}
