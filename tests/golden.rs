@@ -62,9 +62,8 @@ fn play(scenario: &Scenario, setup: &Setup) -> (Vec<u8>, String) {
 }
 
 fn name_of(setup: &Setup) -> String {
-    let set: String =
-        setup.policy.parameters.0.iter().map(|(name, value)| format!("-{name}-{value}")).collect();
-    format!("{}{set}", setup.policy.name)
+    let set = setup.policy.parameters.0.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+    std::iter::once(setup.policy.name.as_str()).chain(set).collect::<Vec<_>>().join("-")
 }
 
 #[test]

@@ -41,7 +41,9 @@ fn snapshots(seed: u64) -> Vec<Snapshot> {
     for at in 0..400 {
         let Some((now, event)) = world.next().unwrap() else { break };
         let commands = engine.step(now, &event).commands;
-        commands.iter().for_each(|command| world.execute(now, command).unwrap());
+        for command in &commands {
+            world.execute(now, command).unwrap();
+        }
         if at % 40 == 39 {
             let occasion = if random.chance(0.5) { Occasion::Regular } else { Occasion::Early };
             taken.push(Snapshot { occasion, ..engine.snapshot() });

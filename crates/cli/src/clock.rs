@@ -13,7 +13,7 @@ pub fn thread_cpu_s() -> f64 {
 }
 
 /// Processor time of this process so far, in seconds.
-pub fn process_cpu_s() -> f64 {
+pub fn whole_cpu_s() -> f64 {
     seconds(ClockId::ProcessCPUTime)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::args::Work;
 use crate::failure::{Wrong, wrong};
-use crate::{cluster_file, output};
+use crate::output;
 use anyhow::Result;
 use evenhand_core::{Abilities, Choice, Restart, Span};
 use evenhand_policies::POLICIES;
@@ -30,7 +30,7 @@ impl Work {
                 return Err(wrong(flag, format!("{text} says this itself; set it there")));
             }
         }
-        Ok(cluster_file::read(Path::new(text))?)
+        Ok(ClusterSpec::read(Path::new(text))?)
     }
 
     /// The work of a trace, with the costs of stopping that were asked for.

@@ -2,7 +2,6 @@
 
 mod args;
 mod clock;
-mod cluster_file;
 mod commands;
 mod failure;
 mod inputs;

@@ -187,3 +187,35 @@ fn wrong_usage_is_refused() {
     refused(&folder, "demo --threads 0", &["--threads"]);
     refused(&folder, &format!("compare {} --round 5m", scenario("twenty.toml")), &["--round"]);
 }
+
+#[test]
+fn a_generator_or_a_fault_that_makes_no_sense_is_refused() {
+    let folder = Folder::new("no_sense");
+    for (line, field) in [
+        ("load = 0.0", "load"),
+        ("load = nan", "load"),
+        ("jobs = 0", "jobs"),
+        ("gpus = [[0, 1.0]]", "gpus"),
+        ("gpus = []", "gpus"),
+        ("duration_mean_s = nan", "duration_mean_s"),
+        ("duration_sigma = -1.0", "duration_sigma"),
+    ] {
+        let text = format!(
+            "[cluster]\ngpus = \"v100=8\"\n[workload.generate]\n{line}\n[[policy]]\nname = \"las\"\n"
+        );
+        folder.write("case.toml", &text);
+        refused(&folder, "compare case.toml", &["case.toml: ", field]);
+    }
+    for (line, field) in [
+        ("node_failure_every_s = nan", "node_failure_every_s"),
+        ("node_failure_every_s = 0.001", "node_failure_every_s"),
+        ("job_crash_every_s = -5.0", "job_crash_every_s"),
+        ("forecast_error = -0.1", "forecast_error"),
+    ] {
+        let text = format!(
+            "[cluster]\ngpus = \"v100=8\"\n[workload.generate]\njobs = 5\n[simulation.faults]\n{line}\n[[policy]]\nname = \"las\"\n"
+        );
+        folder.write("case.toml", &text);
+        refused(&folder, "compare case.toml", &["case.toml: ", field]);
+    }
+}

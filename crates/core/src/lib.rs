@@ -17,6 +17,7 @@ mod job;
 mod lease;
 mod ledger;
 mod memory;
+mod names;
 mod parameters;
 mod plan;
 mod record;
@@ -45,6 +46,7 @@ pub use job::{
 pub use lease::{Lease, LeaseState, Leases};
 pub use ledger::{LedgerError, LedgerReader, LedgerWriter, TornLine};
 pub use memory::Memory;
+pub use names::nearest;
 pub use parameters::{Choice, ParameterError, ParameterSpec, Parameters};
 pub use plan::{
     Drop, Grant, Others, Party, Plan, PlanError, Quality, Reason, Shares, Sharing, SharingMode, Site,

@@ -43,7 +43,7 @@ pub struct Parameters(pub BTreeMap<String, String>);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParameterError {
     /// No such parameter.
-    #[error("unknown parameter `{name}`; {}", known_names(.known))]
+    #[error("unknown parameter `{name}`; {}", known_names(.name, .known))]
     Unknown {
         /// As given.
         name: String,
@@ -62,8 +62,12 @@ pub enum ParameterError {
     },
 }
 
-fn known_names(known: &[&str]) -> String {
-    if known.is_empty() { "there are none".into() } else { format!("known: {}", known.join(", ")) }
+fn known_names(name: &str, known: &[&'static str]) -> String {
+    match (crate::nearest(name, known), known) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => "there are none".into(),
+        (None, known) => format!("known: {}", known.join(", ")),
+    }
 }
 
 impl Parameters {

@@ -13,7 +13,7 @@ mod registry;
 mod srsf;
 mod srtf;
 
-pub use registry::{Entry, NameError, Promise, Registered, find, make, nearest};
+pub use registry::{Entry, NameError, Promise, Registered, find, make};
 
 /// All policies.
 pub const POLICIES: &[Entry] =

@@ -1,6 +1,6 @@
 //! Names of parts, and what is said of each.
 
-use evenhand_core::{Choice, ParameterError, ParameterSpec, Parameters, Policy};
+use evenhand_core::{Choice, ParameterError, ParameterSpec, Parameters, Policy, nearest};
 use thiserror::Error;
 
 /// Something that a policy says of itself and that a test holds it to.
@@ -91,31 +91,6 @@ pub fn find<'a, T: Registered>(parts: &'a [T], what: &'static str, name: &str) -
     })
 }
 
-/// The word that looks most like a misspelt one, if any comes near.
-pub fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
-    let scored = known.iter().map(|word| (distance(name, word), *word));
-    scored.min().filter(|(score, word)| *score <= word.len().max(name.len()) / 3 + 1).map(|(_, word)| word)
-}
-
-/// How many letters must be changed, added, left out or swapped.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            best = best.min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
 /// The policy that a choice names, made.
 pub fn make(choice: &Choice) -> Option<Box<dyn Policy>> {
     find(crate::POLICIES, "policy", &choice.name).ok()?.make(&choice.parameters).ok()
@@ -129,7 +104,5 @@ mod tests {
     fn a_near_miss_gets_a_suggestion() {
         let error = find(crate::POLICIES, "policy", "equal-shar").unwrap_err();
         assert_eq!(error.to_string(), "unknown policy `equal-shar`; did you mean `equal-share`?");
-        assert_eq!(nearest("fiof", &["fifo", "las"]), Some("fifo"));
-        assert_eq!(nearest("shortest-job-first", &["fifo", "las"]), None);
     }
 }

@@ -3,6 +3,7 @@
 //! Each kind draws from a stream of its own, so that more of one does not shift another, and each draw belongs to
 //! a node or a job, so that the policy under test does not change the weather.
 
+use crate::input::{InputError, within};
 use evenhand_core::{JobId, JobSpec, NodeId, Random, Span, Time, Work};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +57,27 @@ impl Default for Faults {
 }
 
 impl Faults {
+    /// Refuses what makes no sense. Zero means never; otherwise things go wrong at most once a second.
+    pub fn check(&self) -> Result<(), InputError> {
+        const LONGEST: f64 = 1e12;
+        let every = [
+            ("node_failure_every_s", self.node_failure_every_s),
+            ("job_crash_every_s", self.job_crash_every_s),
+            ("straggling.every_s", self.straggling.every_s),
+        ];
+        for (field, value) in every {
+            let least = if value.abs() > 0.0 { 1.0 } else { 0.0 };
+            within(&[(field, value, least, LONGEST)])?;
+        }
+        within(&[
+            ("node_repair_s", self.node_repair_s, 0.0, LONGEST),
+            ("straggling.for_s", self.straggling.for_s, 0.0, LONGEST),
+            ("straggling.speed", self.straggling.speed, 0.01, 1.0),
+            ("forecast_error", self.forecast_error, 0.0, 10.0),
+            ("until_s", self.until_s, 0.0, LONGEST),
+        ])
+    }
+
     fn within(&self, at: Time) -> Option<Time> {
         (self.until_s <= 0.0 || at.seconds() < self.until_s).then_some(at)
     }

@@ -41,6 +41,14 @@ impl InputError {
     }
 }
 
+/// Refuses numbers outside of what is allowed: `(field, value, least, most)`.
+pub(crate) fn within(numbers: &[(&str, f64, f64, f64)]) -> Result<(), InputError> {
+    let wrong = numbers.iter().find(|(_, value, least, most)| !(least..=most).contains(&value));
+    wrong.map_or(Ok(()), |(field, value, least, most)| {
+        Err(InputError::field(0, field, value, format!("it must be from {least} to {most}")))
+    })
+}
+
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.place)?;

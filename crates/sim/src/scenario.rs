@@ -39,6 +39,44 @@ struct ClusterTable {
     nodes: Vec<NodeGroup>,
 }
 
+/// A file of which only the `[cluster]` table counts.
+#[derive(Deserialize)]
+struct ClusterFile {
+    cluster: ClusterTable,
+}
+
+impl ClusterTable {
+    fn spec(&self) -> Result<ClusterSpec, InputError> {
+        match &self.gpus {
+            Some(text) if self.nodes.is_empty() => {
+                ClusterSpec::parse(text, self.gpus_per_node, self.nodes_per_rack)
+            }
+            None if !self.nodes.is_empty() => ClusterSpec::of_groups(&self.nodes, self.nodes_per_rack),
+            _ => Err(InputError::whole("", "[cluster] has either `gpus` or [[cluster.nodes]]")),
+        }
+    }
+}
+
+impl ClusterSpec {
+    /// Reads the `[cluster]` table of a TOML file; other tables are left alone, so that a whole scenario will do.
+    pub fn read(path: &Path) -> Result<Self, InputError> {
+        let file: ClusterFile = read_toml(path)?;
+        file.cluster.spec().map_err(|error| error.within(&path.display().to_string()))
+    }
+}
+
+/// Reads a TOML file; what is wrong with it is named with its line.
+fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, InputError> {
+    let place = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| InputError::whole(&place, format!("the file cannot be read: {error}")))?;
+    toml::from_str(&text).map_err(|error| {
+        let before = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count());
+        let line = before.map_or(0, |before| before as u64 + 1);
+        InputError { line, ..InputError::whole(&place, explained(error.message())) }
+    })
+}
+
 /// Where the work comes from: a trace, or a generator.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,36 +142,19 @@ impl Scalar {
 impl Scenario {
     /// Reads a scenario.
     pub fn read(path: &Path) -> Result<Self, InputError> {
-        let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| InputError::whole(&shown, format!("the scenario cannot be read: {error}")))?;
-        let mut scenario: Self = toml::from_str(&text).map_err(|error| {
-            let before = error
-                .span()
-                .map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() as u64 + 1);
-            InputError {
-                place: shown.clone(),
-                line: before,
-                allowed: explained(error.message()),
-                ..InputError::default()
-            }
-        })?;
+        let mut scenario: Self = read_toml(path)?;
         scenario.folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        scenario.path = shown;
+        scenario.path = path.display().to_string();
+        if let Some(generate) = &scenario.workload.generate {
+            generate.check().map_err(|error| error.within(&scenario.path))?;
+        }
+        scenario.simulation.faults.check().map_err(|error| error.within(&scenario.path))?;
         Ok(scenario)
     }
 
     /// Its machines.
     pub fn cluster(&self) -> Result<ClusterSpec, InputError> {
-        let table = &self.cluster;
-        let spec = match &table.gpus {
-            Some(text) if table.nodes.is_empty() => {
-                ClusterSpec::parse(text, table.gpus_per_node, table.nodes_per_rack)
-            }
-            None if !table.nodes.is_empty() => ClusterSpec::of_groups(&table.nodes, table.nodes_per_rack),
-            _ => Err(InputError::whole("", "[cluster] has either `gpus` or [[cluster.nodes]]")),
-        };
-        spec.map_err(|error| error.within(&self.path))
+        self.cluster.spec().map_err(|error| error.within(&self.path))
     }
 
     /// Its work, fitted to its machines.
@@ -170,9 +191,14 @@ impl Scenario {
         read.transpose()
     }
 
-    /// How its runs are set up: every policy with every seed.
-    pub fn setups(&self) -> Result<Vec<Setup>, InputError> {
+    /// How its runs are set up, up to policy and seed.
+    pub fn base(&self) -> Result<Setup, InputError> {
         let table = &self.simulation;
+        let usual = Setup::default();
+        let named =
+            |name: &Option<String>, usual: &Choice| name.as_deref().map_or(usual.clone(), Choice::named);
+        let placer = named(&table.placer, &usual.placer);
+        let predictor = named(&table.predictor, &usual.predictor);
         let mut engine = EngineConfig::default();
         engine.round = self.span("round", table.round.as_deref())?.unwrap_or(engine.round);
         engine.early_round_min =
@@ -181,18 +207,23 @@ impl Scenario {
         if engine.round == Span::ZERO {
             return Err(InputError::field(0, "round", "0s", "a round takes time").within(&self.path));
         }
-        let seeds = if table.seeds.is_empty() { vec![1] } else { table.seeds.clone() };
-        let base = Setup { engine, faults: table.faults.clone(), ..Setup::default() };
-        let mut setups = Vec::new();
-        for policy in &self.policy {
-            for seed in &seeds {
-                let mut setup = Setup { policy: policy.choice(), seed: *seed, ..base.clone() };
-                setup.placer = table.placer.as_deref().map_or(setup.placer, Choice::named);
-                setup.predictor = table.predictor.as_deref().map_or(setup.predictor, Choice::named);
-                setups.push(setup);
-            }
-        }
-        Ok(setups)
+        Ok(Setup { engine, faults: table.faults.clone(), placer, predictor, ..usual })
+    }
+
+    /// Its seeds: 1 if it names none.
+    pub fn seeds(&self) -> Vec<u64> {
+        let seeds = &self.simulation.seeds;
+        if seeds.is_empty() { vec![1] } else { seeds.clone() }
+    }
+
+    /// How its runs are set up: every policy with every seed.
+    pub fn setups(&self) -> Result<Vec<Setup>, InputError> {
+        let base = self.base()?;
+        let seeds = self.seeds();
+        let pairs = self.policy.iter().flat_map(|policy| seeds.iter().map(move |seed| (policy, seed)));
+        Ok(pairs
+            .map(|(policy, seed)| Setup { policy: policy.choice(), seed: *seed, ..base.clone() })
+            .collect())
     }
 
     /// Gives tenants their weights, groups and quotas.
@@ -256,7 +287,7 @@ fn explained(message: &str) -> String {
     match quoted.split_first() {
         Some((found, known)) if message.starts_with("unknown field") => {
             let leaked: Vec<&'static str> = KEYS.iter().copied().filter(|key| known.contains(key)).collect();
-            let near = evenhand_policies::nearest(found, &leaked);
+            let near = evenhand_core::nearest(found, &leaked);
             near.map_or_else(
                 || message.to_owned(),
                 |near| format!("unknown key `{found}`; did you mean `{near}`?"),

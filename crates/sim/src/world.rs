@@ -401,7 +401,8 @@ impl World {
         let restore = if pending.starts > 1 { restart.restore } else { Span::ZERO };
         let begins = self.now + restore;
         let scripted = self.crashes.get(&lease.job).copied();
-        let crash = scripted.or_else(|| self.faults.crash_after(self.seed, lease.job, pending.starts, self.now));
+        let crash =
+            scripted.or_else(|| self.faults.crash_after(self.seed, lease.job, pending.starts, self.now));
         let run = Progressing::new(lease.clone(), pending.truth.clone(), pending.saved, begins, crash);
         self.take(lease)?;
         self.running.insert(lease.id, run);

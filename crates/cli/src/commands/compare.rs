@@ -65,12 +65,12 @@ fn read(args: &Compare, path: &Path) -> Result<Comparison> {
             format!("{} sets the parameters of its policies; give --policy to set others", path.display());
         return Err(failure::wrong("--set", hint));
     }
-    let Some(base) = setups.first().cloned() else {
-        let what = "it has no [[policy]] table, so there is nothing to compare";
+    if setups.is_empty() && args.policy.is_empty() {
+        let what = "it has no [[policy]] table, and no --policy is given: there is nothing to compare";
         return Err(failure::wrong(path.display(), what));
-    };
+    }
     if !args.policy.is_empty() {
-        let seeds = distinct(setups.iter().map(|setup| setup.seed));
+        let (base, seeds) = (scenario.base()?, scenario.seeds());
         let with = |policy: Choice| {
             let base = &base;
             seeds.iter().map(move |seed| Setup { policy: policy.clone(), seed: *seed, ..base.clone() })
@@ -99,15 +99,6 @@ fn adjusted(args: &Compare, setups: Vec<Setup>, scenario: Option<&Path>) -> Resu
         inputs::check(setup, scenario.filter(|_| args.policy.is_empty() && args.placer.is_none()))?;
     }
     Ok(adjusted)
-}
-
-fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    items.fold(Vec::new(), |mut known, item| {
-        if !known.contains(&item) {
-            known.push(item);
-        }
-        known
-    })
 }
 
 impl Comparison {

@@ -109,7 +109,7 @@ impl Reader {
                 reader.speeds.push(at);
             } else if !known {
                 let names: Vec<&'static str> = COLUMNS.iter().map(|(column, ..)| *column).collect();
-                let near = evenhand_policies::nearest(name, &names);
+                let near = evenhand_core::nearest(name, &names);
                 let hint = near.map_or_else(
                     || format!("known: {}", names.join(", ")),
                     |near| format!("did you mean `{near}`?"),

@@ -2,6 +2,7 @@
 //!
 //! Poisson arrivals and log-normal durations: a named baseline, not a likeness of any real cluster.
 
+use crate::input::{InputError, within};
 use crate::{ClusterSpec, SimJob, Workload};
 use evenhand_core::{JobId, JobSpec, ModelIndex, PerModel, Random, Rate, Tenant, TenantId, Time, Work};
 use serde::Deserialize;
@@ -43,6 +44,25 @@ impl Default for Synthetic {
 }
 
 impl Synthetic {
+    /// Refuses what makes no sense.
+    pub fn check(&self) -> Result<(), InputError> {
+        within(&[
+            ("jobs", self.jobs.into(), 1.0, 1e8),
+            ("load", self.load, 0.001, 1000.0),
+            ("duration_mean_s", self.duration_mean_s, 1.0, 1e9),
+            ("duration_sigma", self.duration_sigma, 0.0, 5.0),
+            ("tenants", self.tenants.into(), 1.0, 1e6),
+        ])?;
+        for (gpus, weight) in &self.gpus {
+            within(&[
+                ("a gang of `gpus`", (*gpus).into(), 1.0, 1e6),
+                ("a weight of `gpus`", *weight, 0.0, 1e9),
+            ])?;
+        }
+        let total: f64 = self.gpus.iter().map(|(_, weight)| weight).sum();
+        within(&[("the sum of the weights of `gpus`", total, 1e-9, 1e12)])
+    }
+
     /// Makes the work for a cluster; gangs that no GPU model can seat are left out of the draw.
     pub fn generate(&self, cluster: &ClusterSpec) -> Workload {
         let largest = (0..cluster.models.len() as u16)
@@ -92,15 +112,15 @@ pub fn demo(seed: u64) -> (ClusterSpec, Workload) {
     let cluster =
         ClusterSpec::parse("v100=16,p100=16,k80=16", Some(4), Some(4)).expect("the demo's cluster is valid");
     let teams = [
-        ("vision", 70, 5400.0, 0.9, vec![(1, 5.0), (4, 3.0), (8, 1.0)]),
-        ("language", 40, 10_800.0, 0.8, vec![(4, 3.0), (8, 2.0), (16, 0.5)]),
-        ("tuning", 190, 1500.0, 1.0, vec![(1, 9.0), (2, 1.0)]),
+        ("vision", 90, 4800.0, 0.6, vec![(1, 5.0), (4, 3.0), (8, 1.0)]),
+        ("language", 50, 7200.0, 0.5, vec![(4, 3.0), (8, 2.0), (16, 0.5)]),
+        ("tuning", 360, 1200.0, 0.8, vec![(1, 9.0), (2, 1.0)]),
     ];
     let mut all = Workload::default();
     for (number, (name, jobs, duration_mean_s, duration_sigma, gpus)) in teams.into_iter().enumerate() {
         let team = Synthetic {
             jobs,
-            load: 0.42,
+            load: 0.4,
             duration_mean_s,
             duration_sigma,
             gpus,

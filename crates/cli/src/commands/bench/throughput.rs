@@ -74,7 +74,7 @@ pub fn run_one(args: &BenchOne) -> Result<()> {
     let finished = simulate(&cluster, &workload, &setup, how)?;
     let summary = finished.report.summary(&finished.costs);
     let bytes = std::fs::metadata(&file.0).map_or(0, |metadata| metadata.len());
-    let cpu_s = clock::process_cpu_s();
+    let cpu_s = clock::whole_cpu_s();
     output::say_json(&Cost {
         policy: args.policy.clone(),
         jobs_per_cpu_s: f64::from(args.jobs) / cpu_s,
