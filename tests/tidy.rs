@@ -159,10 +159,10 @@ fn names_say_what_things_are() {
         "fn handle_",
         "fn process_",
         "fn do_",
-        "mod util",
-        "mod common",
-        "mod helper",
-        "mod misc",
+        "mod util;",
+        "mod common;",
+        "mod helper;",
+        "mod misc;",
         "struct Manager",
     ];
     for path in files(&root().join("crates"), &[".rs"]) {

@@ -11,7 +11,7 @@ pub struct Simulated;
 
 impl Stage for Simulated {
     fn world(&self, script: &Script) -> Box<dyn Backend> {
-        let job = |(submit, truth, _)| SimJob { submit, truth, cancel: None };
+        let job = |(submit, truth, _)| SimJob::new(submit, truth);
         let mut jobs: Vec<SimJob> = script.job_list().map(job).collect();
         jobs.sort_by_key(|job| job.submit);
         let workload = Workload { jobs, tenants: Script::tenants(), apps: Vec::new() };

@@ -69,11 +69,7 @@ impl Stage {
         let mut spec = JobSpec::new(id, tenant, gpus, Some(Work::from_steps(duration_s as f64)));
         spec.app = self.workload.apps.last().map(|app| app.id);
         edit(&mut spec);
-        self.workload.jobs.push(SimJob {
-            submit: Time::from_seconds(submit_s as f64),
-            truth: Arc::new(spec),
-            cancel: None,
-        });
+        self.workload.jobs.push(SimJob::new(Time::from_seconds(submit_s as f64), Arc::new(spec)));
         self
     }
 

@@ -82,6 +82,9 @@ pub struct Work {
     /// Nodes in a rack [default: all in one]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub nodes_per_rack: Option<u32>,
+    /// The table of throughputs that belongs to a Gavel or Shockwave trace
+    #[arg(long, value_name = "FILE")]
+    pub throughputs: Option<PathBuf>,
     /// Time between two regular rounds, such as 90s, 6m or 1h [default: 6m]
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub round: Option<Span>,
@@ -132,7 +135,7 @@ pub struct Simulate {
 pub struct Compare {
     /// A TOML file with cluster, workload and policies; or give --trace and --cluster
     #[arg(value_name = "SCENARIO.toml", conflicts_with_all = [
-        "trace", "cluster", "gpus_per_node", "nodes_per_rack", "round", "restore", "save", "checkpoint",
+        "trace", "throughputs", "cluster", "gpus_per_node", "nodes_per_rack", "round", "restore", "save", "checkpoint",
     ])]
     pub scenario: Option<PathBuf>,
     /// The work: a trace file (see `evenhand traces`)

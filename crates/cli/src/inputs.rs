@@ -6,6 +6,7 @@ use crate::output;
 use anyhow::Result;
 use evenhand_core::{Abilities, Choice, Restart, Span};
 use evenhand_policies::POLICIES;
+use evenhand_sim::traces::{Sides, Throughputs};
 use evenhand_sim::{ClusterSpec, InputError, Setup, SetupError, Workload, engine_for, traces};
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +36,17 @@ impl Work {
 
     /// The work of a trace, with the costs of stopping that were asked for.
     pub fn workload(&self, trace: &Path, cluster: &ClusterSpec) -> Result<Arc<Workload>> {
-        let mut workload = traces::open(trace, cluster)?;
+        let throughputs = self.throughputs.as_deref().map(Throughputs::open).transpose()?;
+        let found = traces::open_trace(trace, &Sides { throughputs: throughputs.map(Arc::new) })?;
+        for (warning, count, line) in found.warnings.iter() {
+            let rows = if count == 1 { "row" } else { "rows" };
+            output::note(&format!(
+                "{}: {count} {rows} {} (the first in line {line})",
+                trace.display(),
+                warning.sentence()
+            ));
+        }
+        let mut workload = found.bind(cluster).map_err(|error| error.within(&trace.display().to_string()))?;
         let usual = Restart::default();
         let mut restart = usual;
         restart.save = self.save.unwrap_or(usual.save);

@@ -10,6 +10,7 @@ mod execution;
 mod experiment;
 mod faults;
 mod input;
+mod recipe;
 mod scenario;
 pub mod traces;
 mod truth;
@@ -22,6 +23,7 @@ pub use experiment::{
 };
 pub use faults::{Faults, Straggling};
 pub use input::InputError;
+pub use recipe::{Adaptation, Recipe};
 pub use scenario::{Scenario, WorkloadChoice};
 pub use truth::{EqualTurns, TrueInterference, alone};
 pub use workload::{SimJob, Workload};

@@ -1,7 +1,7 @@
 //! Scenarios: a cluster, some work, how to simulate it, and which policies to compare, in one TOML file.
 
 use crate::traces::synthetic::Synthetic;
-use crate::traces::{self};
+use crate::traces::{self, Sides, Throughputs};
 use crate::{ClusterSpec, Faults, InputError, NodeGroup, Setup, Workload};
 use evenhand_core::{
     Choice, EngineConfig, GpuCount, Parameters, PerModel, Restart, Span, Tenant, TenantId, Weight,
@@ -9,6 +9,7 @@ use evenhand_core::{
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A scenario as read from its file.
 #[derive(Clone, Debug, Deserialize)]
@@ -82,6 +83,7 @@ fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, InputErro
 #[serde(deny_unknown_fields)]
 pub struct WorkloadChoice {
     trace: Option<PathBuf>,
+    throughputs: Option<PathBuf>,
     generate: Option<Synthetic>,
 }
 
@@ -160,7 +162,7 @@ impl Scenario {
     /// Its work, fitted to its machines.
     pub fn workload(&self, cluster: &ClusterSpec) -> Result<Workload, InputError> {
         let mut workload = match (&self.workload.trace, &self.workload.generate) {
-            (Some(trace), None) => traces::open(&self.folder.join(trace), cluster)?,
+            (Some(trace), None) => traces::open(&self.folder.join(trace), &self.sides()?, cluster)?,
             (None, Some(generate)) => generate.generate(cluster),
             _ => {
                 return Err(InputError::whole(
@@ -172,6 +174,13 @@ impl Scenario {
         workload.set_restart(self.restart()?);
         self.name_tenants(&mut workload, cluster)?;
         Ok(workload)
+    }
+
+    /// The files that belong to its trace.
+    fn sides(&self) -> Result<Sides, InputError> {
+        let throughputs =
+            self.workload.throughputs.as_ref().map(|path| Throughputs::open(&self.folder.join(path)));
+        Ok(Sides { throughputs: throughputs.transpose()?.map(Arc::new) })
     }
 
     fn restart(&self) -> Result<Restart, InputError> {
@@ -314,6 +323,7 @@ const KEYS: &[&str] = &[
     "memory_gb",
     "gpus_per_socket",
     "trace",
+    "throughputs",
     "generate",
     "jobs",
     "load",

@@ -1,5 +1,6 @@
 //! Work to be done: who submits what, and when.
 
+use crate::Recipe;
 use evenhand_core::{App, JobSpec, Span, Tenant, Time};
 use std::sync::Arc;
 
@@ -12,6 +13,15 @@ pub struct SimJob {
     pub truth: Arc<JobSpec>,
     /// When its submitter gives it up, if it has not ended by then.
     pub cancel: Option<Time>,
+    /// How it trains, if the trace says.
+    pub recipe: Option<Arc<Recipe>>,
+}
+
+impl SimJob {
+    /// A job that is what its specification says, and is never given up.
+    pub fn new(submit: Time, truth: Arc<JobSpec>) -> Self {
+        Self { submit, truth, cancel: None, recipe: None }
+    }
 }
 
 /// Work to be done, in the order of submission, and who submits it.

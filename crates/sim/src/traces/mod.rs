@@ -1,29 +1,43 @@
 //! Readers of traces: one format per file, each listed here. A reader knows bytes, not files.
 
+mod gavel;
 mod native;
 pub mod synthetic;
+mod throughputs;
+mod warnings;
 mod write;
 
 pub use native::COLUMNS;
+pub use throughputs::Throughputs;
+pub use warnings::{Warning, Warnings};
 pub use write::write_native;
 
 use crate::cluster::ClusterSpec;
-use crate::{InputError, SimJob, Workload};
-use evenhand_core::{JobId, JobSpec, ModelFilter, ModelIndex, PerModel, Rate, Tenant, TenantId, Time};
+use crate::{InputError, Recipe, SimJob, Workload};
+use evenhand_core::{
+    JobId, JobSpec, ModelFilter, ModelIndex, Outcome, PerModel, Rate, Span, Tenant, TenantId, Time,
+};
+use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
 /// What a reader found: GPU models, tenants and jobs, all numbered in the order of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
+    /// The format it was read from.
+    pub format: &'static str,
     /// GPU models that the trace names. Indices in its jobs refer to this list.
     pub models: Vec<String>,
     /// Tenants that the trace names.
     pub tenants: Vec<String>,
     /// Jobs in the order of the file.
     pub jobs: Vec<TraceJob>,
+    /// What was skipped or changed, and how often.
+    pub warnings: Warnings,
+    /// The wall clock at time 0, as far as the file says.
+    pub anchor: Option<String>,
 }
 
 /// One row of a trace.
@@ -37,6 +51,42 @@ pub struct TraceJob {
     pub submit: Time,
     /// What it is; its number is given later.
     pub spec: JobSpec,
+    /// How it really ended, if the file says.
+    pub outcome: Option<Outcome>,
+    /// How long it really waited, if the file says.
+    pub queued: Option<Span>,
+    /// How it trains, if the file says.
+    pub recipe: Option<Arc<Recipe>>,
+}
+
+impl TraceJob {
+    /// A job of which the file says no more than this.
+    pub fn new(line: u64, name: String, submit: Time, spec: JobSpec) -> Self {
+        Self { line, name, submit, spec, outcome: None, queued: None, recipe: None }
+    }
+}
+
+/// Files that belong to a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Sides {
+    /// Steps per second of each kind of job on each GPU model.
+    pub throughputs: Option<Arc<Throughputs>>,
+}
+
+/// How a file begins: enough to tell its format.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    /// The name of the file without its folder and without `.gz`.
+    pub name: &'a str,
+    /// The first few kilobytes.
+    pub start: &'a str,
+}
+
+impl<'a> Opening<'a> {
+    /// The first line that is not a remark.
+    pub fn first_line(&self) -> &'a str {
+        self.start.lines().find(|line| !line.starts_with('#')).unwrap_or_default()
+    }
 }
 
 /// A reader of one format.
@@ -47,39 +97,59 @@ pub struct TraceEntry {
     /// One line for people.
     pub summary: &'static str,
     /// Whether a file that begins like this is of the format.
-    pub recognises: fn(&str) -> bool,
+    pub recognises: fn(&Opening<'_>) -> bool,
     /// Reads it.
-    pub read: fn(&mut dyn BufRead) -> Result<Trace, InputError>,
+    pub read: fn(&mut dyn BufRead, &Sides) -> Result<Trace, InputError>,
 }
 
 /// All formats.
-pub const TRACES: &[TraceEntry] = &[native::ENTRY];
+pub const TRACES: &[TraceEntry] = &[native::ENTRY, gavel::ENTRY];
 
-/// Reads a trace of any known format.
-pub fn read(source: &mut dyn BufRead) -> Result<Trace, InputError> {
+/// Reads a trace of any known format. `name` is the name of the file without its folder and without `.gz`.
+pub fn read(source: &mut dyn BufRead, name: &str, sides: &Sides) -> Result<Trace, InputError> {
     let start =
         source.fill_buf().map_err(|error| InputError::field(1, "the file", error, "it must be readable"))?;
-    let first =
-        String::from_utf8_lossy(start.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
     if start.is_empty() {
-        return Err(InputError {
-            line: 1,
-            allowed: "the trace is empty: expected a header line".into(),
-            ..InputError::default()
-        });
+        let allowed = "the trace is empty: expected a header line".into();
+        return Err(InputError { line: 1, allowed, ..InputError::default() });
     }
+    let start = String::from_utf8_lossy(&start[..start.len().min(OPENING_BYTES)]).into_owned();
+    let opening = Opening { name, start: &start };
     // An unknown header goes to the native reader, whose message says what is expected.
-    let entry = TRACES.iter().find(|entry| (entry.recognises)(&first)).unwrap_or(&native::ENTRY);
-    (entry.read)(source)
+    let entry = TRACES.iter().find(|entry| (entry.recognises)(&opening)).unwrap_or(&native::ENTRY);
+    let mut trace = (entry.read)(source, sides)?;
+    trace.format = entry.name;
+    Ok(trace)
+}
+
+/// How much of a file is looked at to tell its format.
+const OPENING_BYTES: usize = 4096;
+
+/// Reads a trace file, compressed or not.
+pub fn open_trace(path: &Path, sides: &Sides) -> Result<Trace, InputError> {
+    let place = path.display().to_string();
+    let mut source = open_file(path)
+        .map_err(|error| InputError::whole(&place, format!("the trace cannot be read: {error}")))?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let trace = read(&mut source, name.strip_suffix(".gz").unwrap_or(&name), sides);
+    trace.map_err(|error| error.within(&place))
 }
 
 /// Reads a trace file and fits it to a cluster.
-pub fn open(path: &Path, cluster: &ClusterSpec) -> Result<Workload, InputError> {
-    let place = path.display().to_string();
-    let file = File::open(path)
-        .map_err(|error| InputError::whole(&place, format!("the trace cannot be read: {error}")))?;
-    let trace = read(&mut BufReader::with_capacity(1 << 16, file));
-    trace.and_then(|trace| trace.bind(cluster)).map_err(|error| error.within(&place))
+pub fn open(path: &Path, sides: &Sides, cluster: &ClusterSpec) -> Result<Workload, InputError> {
+    let trace = open_trace(path, sides)?;
+    trace.bind(cluster).map_err(|error| error.within(&path.display().to_string()))
+}
+
+/// Opens a file; what begins like gzip is unpacked on the way.
+pub fn open_file(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+    let packed = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    Ok(if packed {
+        Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))
+    } else {
+        Box::new(file)
+    })
 }
 
 impl Trace {
@@ -102,7 +172,7 @@ impl Trace {
             spec.label = numbered.is_none().then(|| Arc::from(job.name.as_str()));
             translate(&mut spec, &models, cluster, job.line)?;
             check_size(&spec, cluster, job.line)?;
-            jobs.push(SimJob { submit: job.submit, truth: Arc::new(spec), cancel: None });
+            jobs.push(SimJob { submit: job.submit, truth: Arc::new(spec), cancel: None, recipe: job.recipe });
         }
         jobs.sort_by_key(|job| job.submit);
         let tenants = self

@@ -1,6 +1,6 @@
 //! The native trace: a CSV file with a header line; four columns are needed, the rest are as you like.
 
-use super::{Trace, TraceEntry, TraceJob};
+use super::{Sides, Trace, TraceEntry, TraceJob};
 use crate::InputError;
 use evenhand_core::{
     Bytes, Consent, GpuCount, GpuRange, JobId, JobSpec, MODELS_MAX, ModelFilter, ModelIndex, PerModel,
@@ -12,7 +12,7 @@ use std::io::{BufRead, Read};
 pub(crate) const ENTRY: TraceEntry = TraceEntry {
     name: "native",
     summary: "Evenhand's own CSV: job_id, submit_s, gpus, duration_s and optional columns.",
-    recognises: |first| first.split(',').any(|column| column.trim() == "submit_s"),
+    recognises: |opening| opening.first_line().split(',').any(|column| column.trim() == "submit_s"),
     read,
 };
 
@@ -43,7 +43,7 @@ pub const COLUMNS: &[(&str, bool, &str)] = &[
     ("sharing", false, "may share a GPU: never, if-contract-holds, freely"),
 ];
 
-fn read(source: &mut dyn BufRead) -> Result<Trace, InputError> {
+fn read(source: &mut dyn BufRead, _sides: &Sides) -> Result<Trace, InputError> {
     let mut rows = csv::ReaderBuilder::new()
         .flexible(false)
         .comment(Some(b'#'))
@@ -160,7 +160,7 @@ impl Reader {
         }
         let submit = Time::from_seconds(cells.needed("submit_s", 0.0, "at least 0")?);
         let spec = self.spec(&Cells { line, row, columns: &self.columns.clone() })?;
-        self.trace.jobs.push(TraceJob { line, name, submit, spec });
+        self.trace.jobs.push(TraceJob::new(line, name, submit, spec));
         Ok(())
     }
 
@@ -309,13 +309,14 @@ fn sharing(cells: &Cells<'_>) -> Result<Consent, InputError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read;
+    use super::super::Sides;
     use crate::ClusterSpec;
     use evenhand_core::{ModelIndex, Time};
 
     fn error(text: &str) -> String {
         let cluster = ClusterSpec::parse("v100=8", None, None).unwrap();
-        let bound = read(&mut text.as_bytes()).and_then(|trace| trace.bind(&cluster));
+        let bound =
+            super::read(&mut text.as_bytes(), &Sides::default()).and_then(|trace| trace.bind(&cluster));
         bound.unwrap_err().to_string()
     }
 
@@ -323,7 +324,7 @@ mod tests {
     fn a_small_trace_is_read_and_sorted() {
         let text = "job_id,submit_s,gpus,duration_s,tenant,speed:p100\nb,20,2,60,ann,0.5\n# a remark\na,10,1,30,bob,\n";
         let cluster = ClusterSpec::parse("v100=4,p100=4", None, None).unwrap();
-        let workload = read(&mut text.as_bytes()).unwrap().bind(&cluster).unwrap();
+        let workload = super::read(&mut text.as_bytes(), &Sides::default()).unwrap().bind(&cluster).unwrap();
         let first = &workload.jobs[0];
         assert_eq!((first.submit, first.truth.name()), (Time(10_000), "a".to_owned()));
         assert_eq!(workload.tenants[workload.jobs[1].truth.tenant.index()].name, "ann");
@@ -335,7 +336,7 @@ mod tests {
     fn numbers_stay_the_names_of_jobs() {
         let text = "job_id,submit_s,gpus,duration_s\n7,0,1,5\n3,0,1,5\n";
         let cluster = ClusterSpec::parse("v100=8", None, None).unwrap();
-        let workload = read(&mut text.as_bytes()).unwrap().bind(&cluster).unwrap();
+        let workload = super::read(&mut text.as_bytes(), &Sides::default()).unwrap().bind(&cluster).unwrap();
         let ids: Vec<_> = workload.jobs.iter().map(|job| job.truth.id.0).collect();
         assert_eq!(ids, [7, 3]);
     }
@@ -356,7 +357,8 @@ mod tests {
         assert_eq!(row("a,0,1,5\na,0,1,5"), "line 3: job_id is `a`, but another job has it already");
         assert!(row("a,0,9,5").starts_with("line 2: gpus is `9`, but the cluster has at most 8 GPUs"));
         assert!(row("a,0,1").starts_with("line 2: the number of fields is `3`"));
-        assert!(error("").contains("the trace is empty"));
+        let empty = super::super::read(&mut &b""[..], "jobs.csv", &Sides::default());
+        assert!(empty.unwrap_err().to_string().contains("the trace is empty"));
         assert!(error(head).contains("no jobs"));
         assert!(error("job_id,submit_s,gpu,duration_s\n").contains("did you mean `gpus`?"));
         assert!(error("job_id,submit_s,gpus\n").contains("no column `duration_s`"));

@@ -85,7 +85,7 @@ impl Synthetic {
             let tenant = TenantId(random.below(u64::from(self.tenants.max(1))) as u32);
             let mut spec = JobSpec::new(JobId(id.into()), tenant, gpus, Some(Work::from_steps(duration)));
             spec.speeds = speeds(cluster, &mut random);
-            jobs.push(SimJob { submit: Time::from_seconds(at), truth: Arc::new(spec), cancel: None });
+            jobs.push(SimJob::new(Time::from_seconds(at), Arc::new(spec)));
             at += random.exponential(gap_mean);
         }
         let tenants =
