@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 use evenhand_core::Span;
+use evenhand_sim::Semantics;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -12,6 +13,8 @@ Examples:
   evenhand report evenhand-out/ledger.jsonl             what happened in a run
   evenhand replay evenhand-out/ledger.jsonl             check that every decision can be repeated
   evenhand policies                                     what there is to choose from
+  evenhand trace inspect jobs.csv                       what a trace holds
+  evenhand trace generate --profile philly -o jobs.csv  make one up from published statistics
 
 Exit codes: 0 done, 1 the work failed, 2 the input was wrong.";
 
@@ -39,6 +42,9 @@ pub enum Command {
     Placers(Listing),
     /// List the trace formats and the columns of the native one
     Traces(Listing),
+    /// Look at a trace, convert it, or make one up
+    #[command(subcommand)]
+    Trace(Trace),
     /// Fold a ledger into metrics and a page
     Report(Report),
     /// Feed a ledger back and check that every decision is the same
@@ -85,10 +91,15 @@ pub struct Work {
     /// The table of throughputs that belongs to a Gavel or Shockwave trace
     #[arg(long, value_name = "FILE")]
     pub throughputs: Option<PathBuf>,
-    /// Time between two regular rounds, such as 90s, 6m or 1h [default: 6m]
+    /// Whose rules of time: ours (exact finish times), or those of the published simulators (everything happens at the ends
+    /// of rounds; policies in their published variants)
+    #[arg(long, value_name = "RULES", default_value = "exact", value_parser = semantics)]
+    pub semantics: Semantics,
+    /// Time between two regular rounds, such as 90s, 6m or 1h [default: 6m; original semantics: 120s]
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub round: Option<Span>,
-    /// Time a job needs to be running again after a stop, unless the trace says so [default: 0s]
+    /// Time a job needs to be running again after a stop, unless the trace says so [default: 0s; original
+    /// semantics: 20s]
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub restore: Option<Span>,
     /// Time a job needs to write a checkpoint when stopped, unless the trace says so [default: 0s]
@@ -135,7 +146,7 @@ pub struct Simulate {
 pub struct Compare {
     /// A TOML file with cluster, workload and policies; or give --trace and --cluster
     #[arg(value_name = "SCENARIO.toml", conflicts_with_all = [
-        "trace", "throughputs", "cluster", "gpus_per_node", "nodes_per_rack", "round", "restore", "save", "checkpoint",
+        "trace", "throughputs", "semantics", "cluster", "gpus_per_node", "nodes_per_rack", "round", "restore", "save", "checkpoint",
     ])]
     pub scenario: Option<PathBuf>,
     /// The work: a trace file (see `evenhand traces`)
@@ -175,6 +186,74 @@ pub struct Listing {
     /// Print one JSON array instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// What to do with a trace.
+#[derive(Debug, Subcommand)]
+pub enum Trace {
+    /// Say what a trace holds: counts, spans, distributions, what was skipped and why
+    Inspect(TraceInspect),
+    /// Write a trace of any known format as a native one
+    Convert(TraceConvert),
+    /// Make up a trace from the published statistics of a real cluster
+    Generate(TraceGenerate),
+    /// List the profiles that traces can be generated from
+    Profiles(Listing),
+}
+
+/// Arguments of `trace inspect`.
+#[derive(Debug, Args)]
+pub struct TraceInspect {
+    /// The trace, compressed or not (see `evenhand traces`)
+    pub file: PathBuf,
+    /// The table of throughputs that belongs to a Gavel or Shockwave trace
+    #[arg(long, value_name = "FILE")]
+    pub throughputs: Option<PathBuf>,
+    /// Print one JSON document instead of tables and plots
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `trace convert`.
+#[derive(Debug, Args)]
+pub struct TraceConvert {
+    /// The trace, compressed or not (see `evenhand traces`)
+    pub file: PathBuf,
+    /// The native trace to write; - is stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// The table of throughputs that belongs to a Gavel or Shockwave trace
+    #[arg(long, value_name = "FILE")]
+    pub throughputs: Option<PathBuf>,
+    /// GPU models to write speeds for, separated by commas; durations are on the first [default: all the trace names]
+    #[arg(long, value_name = "MODEL,...", value_delimiter = ',')]
+    pub cluster_models: Vec<String>,
+}
+
+/// Arguments of `trace generate`.
+#[derive(Debug, Args)]
+pub struct TraceGenerate {
+    /// What the work looks like (see `evenhand trace profiles`)
+    #[arg(long, value_name = "NAME")]
+    pub profile: String,
+    /// How many jobs [default: 10000, or as many as come in --days]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<u64>,
+    /// Days from the first submission to the last
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    pub days: Option<f64>,
+    /// GPUs that the work is for: larger gangs are left out
+    #[arg(long, value_name = "N")]
+    pub gpus: Option<u32>,
+    /// GPU-time asked for, over what --gpus have [default: whatever the published rate gives]
+    #[arg(long, value_name = "X", requires = "gpus", allow_negative_numbers = true)]
+    pub load: Option<f64>,
+    /// Where chance comes from; the same seed gives the same trace
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// The native trace to write; - is stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub out: PathBuf,
 }
 
 /// Arguments of `report`.
@@ -239,6 +318,14 @@ pub struct BenchOne {
     pub gpus: u32,
     /// Where the jobs come from
     pub seed: u64,
+}
+
+fn semantics(text: &str) -> Result<Semantics, String> {
+    match text {
+        "exact" => Ok(Semantics::Exact),
+        "original" => Ok(Semantics::Original),
+        _ => Err("it is exact or original".into()),
+    }
 }
 
 fn span(text: &str) -> Result<Span, &'static str> {

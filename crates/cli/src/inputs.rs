@@ -6,10 +6,14 @@ use crate::output;
 use anyhow::Result;
 use evenhand_core::{Abilities, Choice, Restart, Span};
 use evenhand_policies::POLICIES;
-use evenhand_sim::traces::{Sides, Throughputs};
-use evenhand_sim::{ClusterSpec, InputError, Setup, SetupError, Workload, engine_for, traces};
+use evenhand_sim::traces::{Sides, Throughputs, Warnings};
+use evenhand_sim::{ClusterSpec, InputError, Semantics, Setup, SetupError, Workload, engine_for, traces};
 use std::path::Path;
 use std::sync::Arc;
+
+/// Rounds and restarts as in Shockwave's published runs.
+const ORIGINAL_ROUND: Span = Span::from_secs(120);
+const ORIGINAL_RESTORE: Span = Span::from_secs(20);
 
 impl Work {
     /// The machines.
@@ -36,21 +40,14 @@ impl Work {
 
     /// The work of a trace, with the costs of stopping that were asked for.
     pub fn workload(&self, trace: &Path, cluster: &ClusterSpec) -> Result<Arc<Workload>> {
-        let throughputs = self.throughputs.as_deref().map(Throughputs::open).transpose()?;
-        let found = traces::open_trace(trace, &Sides { throughputs: throughputs.map(Arc::new) })?;
-        for (warning, count, line) in found.warnings.iter() {
-            let rows = if count == 1 { "row" } else { "rows" };
-            output::note(&format!(
-                "{}: {count} {rows} {} (the first in line {line})",
-                trace.display(),
-                warning.sentence()
-            ));
-        }
+        let found = traces::open_trace(trace, &sides(self.throughputs.as_deref())?)?;
+        tell_warnings(trace, &found.warnings);
         let mut workload = found.bind(cluster).map_err(|error| error.within(&trace.display().to_string()))?;
         let usual = Restart::default();
         let mut restart = usual;
         restart.save = self.save.unwrap_or(usual.save);
-        restart.restore = self.restore.unwrap_or(usual.restore);
+        let restore = if self.semantics == Semantics::Original { ORIGINAL_RESTORE } else { usual.restore };
+        restart.restore = self.restore.unwrap_or(restore);
         restart.interval = self.checkpoint.unwrap_or(usual.interval);
         workload.set_restart(restart);
         Ok(Arc::new(workload))
@@ -62,8 +59,28 @@ impl Work {
         if self.round == Some(Span::ZERO) {
             return Err(InputError::field(0, "--round", "0s", "a round takes time").into());
         }
-        setup.engine.round = self.round.unwrap_or(setup.engine.round);
+        let round = if self.semantics == Semantics::Original { ORIGINAL_ROUND } else { setup.engine.round };
+        setup.engine.round = self.round.unwrap_or(round);
+        setup.semantics = self.semantics;
         Ok(setup)
+    }
+}
+
+/// The files that belong to a trace.
+pub fn sides(throughputs: Option<&Path>) -> Result<Sides> {
+    let throughputs = throughputs.map(Throughputs::open).transpose()?;
+    Ok(Sides { throughputs: throughputs.map(Arc::new) })
+}
+
+/// Says what a reader skipped or changed.
+pub fn tell_warnings(trace: &Path, warnings: &Warnings) {
+    for (warning, count, line) in warnings.iter() {
+        let rows = if count == 1 { "row" } else { "rows" };
+        output::note(&format!(
+            "{}: {count} {rows} {} (the first in line {line})",
+            trace.display(),
+            warning.sentence()
+        ));
     }
 }
 

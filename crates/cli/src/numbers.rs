@@ -39,6 +39,7 @@ pub fn plain(value: f64) -> String {
 pub fn percent(fraction: f64) -> String {
     match fraction * 100.0 {
         value if !value.is_finite() => NOTHING.into(),
+        value if value > 0.0 && value < 0.05 => "< 0.1 %".into(),
         value if value > 0.0 && value < 9.95 => format!("{value:.1} %"),
         value => format!("{value:.0} %"),
     }
@@ -72,6 +73,7 @@ mod tests {
         assert_eq!(span(f64::NAN, 1.0), "-");
         assert_eq!(percent(0.9234), "92 %");
         assert_eq!(percent(0.031), "3.1 %");
+        assert_eq!((percent(0.0001), percent(0.0)), ("< 0.1 %".into(), "0 %".into()));
         assert_eq!(count(1_234_567.0), "1,234,567");
         assert_eq!(count(999.0), "999");
         assert_eq!(moment(0.000_012), "12.0 us");

@@ -4,6 +4,9 @@ use crate::clock;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How far several runs of the same work are.
 pub struct Progress {
@@ -45,6 +48,44 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+    }
+}
+
+/// A sign of life for work of which nobody knows how long it takes.
+pub struct Waiting {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Waiting {
+    /// Says what is going on, from a second on.
+    pub fn for_work(what: String) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self { end: None, thread: None };
+        }
+        let (end, ended) = channel();
+        let thread = std::thread::spawn(move || {
+            let patience = ended.recv_timeout(Duration::from_secs_f64(PATIENCE_S));
+            if patience != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let bar = ProgressBar::new_spinner().with_message(what);
+            while ended.recv_timeout(Duration::from_millis(100)) == Err(RecvTimeoutError::Timeout) {
+                bar.tick();
+            }
+            bar.finish_and_clear();
+        });
+        Self { end: Some(end), thread: Some(thread) }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // A bar that failed to draw is no reason to fail.
+            let _ = thread.join();
         }
     }
 }

@@ -51,6 +51,10 @@ pub enum Event {
         /// The batch size now in force, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         regime: Option<Regime>,
+        /// Time in which the job really worked since it was submitted, if it reports that: without waiting, restarting or
+        /// standing idle for others.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worked: Option<Span>,
         /// The loss, if the job reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         loss: Option<f64>,

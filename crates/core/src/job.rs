@@ -146,16 +146,19 @@ pub struct RegimeSpec {
 }
 
 /// The batch size in force, and since how much work.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Regime {
     /// The batch size; 0 if unknown.
     pub batch: u32,
     /// The work that was done when it began.
     pub from: Work,
+    /// The speed in it, as measured, relative to the job's declared speed.
+    #[serde(default)]
+    pub speed: Ratio,
 }
 
 /// A regime that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegimeSpan {
     /// What it was.
     pub regime: Regime,
@@ -326,6 +329,8 @@ pub struct Job {
     pub heard: Time,
     /// Work that survives a failure.
     pub saved: Work,
+    /// Time in which it really worked, if it reports that.
+    pub worked: Option<Span>,
     /// GPU-time of leases that have ended.
     pub attained: PerModel<GpuTime>,
     /// Time spent waiting for GPUs, up to the last start.

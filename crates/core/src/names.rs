@@ -2,6 +2,10 @@
 
 /// The word that looks most like a misspelt one, if any comes near.
 pub fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    // A very long word is like none of ours, and comparing it would cost its length in memory.
+    if name.len() > 64 {
+        return None;
+    }
     let scored = known.iter().map(|word| (distance(name, word), *word));
     scored.min().filter(|(score, word)| *score <= word.len().max(name.len()) / 3 + 1).map(|(_, word)| word)
 }

@@ -174,8 +174,24 @@ pub enum Reason {
     LeastAttained,
     /// Its party is owed the most.
     MostOwed,
+    /// Its queue comes before those of the others.
+    EarlierQueue,
+    /// It is the likeliest to finish soon, by the jobs that finished before.
+    HighestIndex,
+    /// The dominant share of its tenant is the smallest.
+    SmallestShare,
+    /// It comes first on its GPUs in the best assignment of waiting jobs to GPUs.
+    Matched,
+    /// It is its turn on the GPUs.
+    Turn,
+    /// It runs well beside the job that is on the GPU.
+    Packed,
+    /// GPUs do it the most good.
+    LargestGain,
     /// The last valid plan stands.
     CarriedOver,
+    /// The best assignment of waiting jobs to GPUs starts it later.
+    MatchedLater,
     /// Not enough free GPUs.
     NoRoom,
     /// Enough free GPUs, but not within the spread allowed.
@@ -200,6 +216,14 @@ impl Reason {
             Self::SmallestRemaining => "its remaining GPU-time is the smallest",
             Self::LeastAttained => "it has received the least GPU-time",
             Self::MostOwed => "it is owed the most",
+            Self::EarlierQueue => "its queue comes first",
+            Self::HighestIndex => "it is the likeliest to finish soon",
+            Self::SmallestShare => "its tenant's dominant share is the smallest",
+            Self::Matched => "it comes first on its GPUs in the best assignment",
+            Self::Turn => "it is its turn",
+            Self::Packed => "it runs well beside the job already on the GPU",
+            Self::LargestGain => "GPUs do it the most good",
+            Self::MatchedLater => "the best assignment of GPUs starts it later",
             Self::CarriedOver => "the last valid plan stands",
             Self::NoRoom => "not enough GPUs are free",
             Self::Fragmented => "enough GPUs are free, but not close enough together",

@@ -24,6 +24,7 @@ impl Engine {
             done: Work::ZERO,
             heard: state.now,
             saved: Work::ZERO,
+            worked: None,
             attained: PerModel::all(GpuTime::ZERO),
             waited: Span::ZERO,
             regime: Regime::default(),
@@ -132,6 +133,9 @@ impl Engine {
         let (id, now) = (lease.job, self.state.now);
         Arc::make_mut(&mut self.state.jobs).change(id, |job| {
             (job.done, job.saved, job.heard) = (done, saved, now);
+            if let Event::Progress { worked: Some(worked), .. } = event {
+                job.worked = Some(*worked);
+            }
             if let Some(regime) = regime.filter(|regime| *regime != job.regime) {
                 job.past.push(evenhand_core::RegimeSpan { regime: job.regime, until: regime.from });
                 job.regime = regime;

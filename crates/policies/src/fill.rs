@@ -1,7 +1,7 @@
 //! Grants GPUs in a given order: what every policy that ranks jobs has in common.
 
 use evenhand_core::{
-    GpuCount, Grant, Job, JobIndex, JobState, Lease, LeaseState, ModelIndex, Occasion, Others,
+    GpuCount, GpuRange, Grant, Job, JobIndex, JobState, Lease, LeaseState, ModelIndex, Occasion, Others,
     ParameterError, ParameterSpec, Parameters, PerModel, Plan, Reason, Site, Snapshot,
 };
 
@@ -88,6 +88,16 @@ impl<'a> Room<'a> {
         self.free.values().sum()
     }
 
+    /// GPUs of a model that are left.
+    pub fn free(&self, model: ModelIndex) -> GpuCount {
+        self.free[model]
+    }
+
+    /// Whether the limits of a job's tenant or groups are in its way on a model, whatever room there is.
+    pub fn is_over_limit(&self, job: &Job, model: ModelIndex) -> bool {
+        !self.within_limits(job, model, job.spec.gpus.min)
+    }
+
     /// Grants a job its least number of GPUs on the model it holds already, or else on the one that suits it
     /// best; or says why not.
     pub fn grant(&mut self, index: JobIndex, job: &Job, reason: Reason) -> Result<Grant, Reason> {
@@ -109,11 +119,96 @@ impl<'a> Room<'a> {
                 Ok(Grant::new(job.spec.id, gpus, Site::Model(model), reason))
             }
             Err(Reason::NoRoom | Reason::NoModel) if job.spec.mixes_models && gpus <= self.total() => {
-                self.take_mixed(gpus);
+                // Which model will count is the placer's choice, so it has to be within the limits of each.
+                if !self.snapshot.cluster.model_indices().all(|model| self.within_limits(job, model, gpus)) {
+                    return Err(Reason::OverLimit);
+                }
+                self.take_mixed(job, gpus);
                 Ok(Grant::new(job.spec.id, gpus, Site::Anywhere, reason))
             }
             Err(why) => Err(why),
         }
+    }
+
+    /// Counts a job of one GPU that shares a GPU already granted: against limits only.
+    pub fn beside(&mut self, job: &Job, model: ModelIndex) -> Result<(), Reason> {
+        if !self.within_limits(job, model, GpuCount(1)) {
+            return Err(Reason::OverLimit);
+        }
+        self.count_against_limits(job, model, GpuCount(1));
+        Ok(())
+    }
+
+    /// Grants a job its GPUs on this model and no other; `None` if it cannot have them.
+    pub fn grant_on(
+        &mut self,
+        index: JobIndex,
+        job: &Job,
+        model: ModelIndex,
+        reason: Reason,
+    ) -> Option<Grant> {
+        let held = self.snapshot.leases.of_job(Some(job));
+        if let Some(lease) = held.filter(|lease| self.snapshot.model_of(lease) == Some(model))
+            && self.keeps(lease, model)
+            && self.within_limits(job, model, lease.gpus.count())
+        {
+            return self.grant(index, job, reason).ok();
+        }
+        let gpus = job.spec.gpus.min;
+        let runs =
+            job.spec.models.allows(model) && self.snapshot.forecast(index).speed[model].mean.get() > 0.0;
+        if !runs || gpus > self.most_more(job, model) {
+            return None;
+        }
+        self.take(job, model, gpus, GpuCount::ZERO);
+        Some(Grant::new(job.spec.id, gpus, Site::Model(model), reason))
+    }
+
+    /// Grants an elastic job the least it takes, preferably on the model it holds, and says on which model it can
+    /// be granted more. A job that cannot change its size is granted what [`Self::grant`] grants it.
+    pub fn grant_least(
+        &mut self,
+        index: JobIndex,
+        job: &Job,
+        reason: Reason,
+    ) -> Result<(Grant, Option<ModelIndex>), Reason> {
+        let GpuRange { min, max } = job.spec.gpus;
+        let held = self.snapshot.leases.of_job(Some(job)).filter(|lease| lease.is_lasting());
+        let fixed = |lease: &Lease| {
+            self.outside_capacity(lease) > GpuCount::ZERO
+                || self.snapshot.cluster.models_of(&lease.gpus).len() > 1
+        };
+        if min == max || held.is_some_and(fixed) {
+            return Ok((self.grant(index, job, reason)?, None));
+        }
+        let kept = held.and_then(|lease| self.snapshot.model_of(lease));
+        let model = match kept.filter(|model| min <= self.most_more(job, *model)) {
+            Some(model) => model,
+            None => match self.best_model(index, job, min) {
+                Ok(model) => model,
+                Err(_) => return Ok((self.grant(index, job, reason)?, None)),
+            },
+        };
+        self.take(job, model, min, GpuCount::ZERO);
+        Ok((Grant::new(job.spec.id, min, Site::Model(model), reason), Some(model)))
+    }
+
+    /// The most GPUs of a model that a job could be granted on top of what this plan has granted already.
+    pub fn most_more(&self, job: &Job, model: ModelIndex) -> GpuCount {
+        let mut most = self.free[model];
+        if let Some(headroom) = &self.headroom {
+            for tenant in self.snapshot.tenants.lineage(job.spec.tenant) {
+                most = most.min(headroom[tenant.id.index()][model]);
+            }
+        }
+        most
+    }
+
+    /// Grants more GPUs of the same model: at most [`Self::most_more`].
+    pub fn grow(&mut self, grant: &mut Grant, job: &Job, model: ModelIndex, by: GpuCount) {
+        assert!(by <= self.most_more(job, model), "{} would grow beyond the room there is", grant.job);
+        self.take(job, model, by, GpuCount::ZERO);
+        grant.gpus += by;
     }
 
     /// Whether a job can go on where it is.
@@ -158,12 +253,13 @@ impl<'a> Room<'a> {
         self.count_against_limits(job, model, gpus);
     }
 
-    fn take_mixed(&mut self, gpus: GpuCount) {
+    fn take_mixed(&mut self, job: &Job, gpus: GpuCount) {
         let mut need = gpus;
         for model in self.snapshot.cluster.model_indices() {
             let part = need.min(self.free[model]);
             self.free[model] = self.free[model].less(part);
             need = need.less(part);
+            self.count_against_limits(job, model, gpus);
         }
     }
 

@@ -9,8 +9,9 @@
 //! The fractions are realised in rounds: whoever is owed most per GPU of its gang runs next.
 
 use crate::fill::{PREEMPT_AT_ROUNDS, Preempt, grant_by_key, slice};
+use crate::gavel_rounds::{GavelRounds, RESET, ROUND, VARIANT, fork, spread};
 use crate::registry::{Entry, Promise};
-use evenhand_core::{JobState, Limits, Party, Plan, Policy, PolicyError, Reason, Shares, Snapshot};
+use evenhand_core::{Job, JobState, Limits, Party, Plan, Policy, PolicyError, Reason, Shares, Snapshot};
 use std::cmp::Reverse;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -18,9 +19,33 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "Every job as if it had a private 1/N of the cluster: a yardstick.",
     paper: "Gavel, OSDI 2020 (as a baseline)",
     promises: &[Promise::WorkConserving, Promise::CarriesBalances],
-    parameters: &[PREEMPT_AT_ROUNDS],
-    build: |parameters| Ok(Box::new(Isolated { preempt: Preempt::read(parameters, &PREEMPT_AT_ROUNDS)? })),
+    parameters: &[PREEMPT_AT_ROUNDS, VARIANT, RESET, ROUND],
+    build: |parameters| {
+        let preempt = Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?;
+        Ok(match fork(parameters)? {
+            Some(rounds) => Box::new(Fork { rounds }),
+            None => Box::new(Isolated { preempt }),
+        })
+    },
 };
+
+/// As in the published simulators: the same fractions, realised by their rounds.
+struct Fork {
+    rounds: GavelRounds,
+}
+
+impl Policy for Fork {
+    fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
+        Ok(self.rounds.decide(snapshot, |snapshot, _, (): &mut ()| {
+            let jobs_count = snapshot.jobs.len() as f64;
+            let row = |job: &Job| {
+                let gang = f64::from(job.spec.gpus.min.0);
+                spread(snapshot, |model| f64::from(snapshot.cluster.capacity(model).0) / (jobs_count * gang))
+            };
+            snapshot.jobs.iter().map(|(_, job)| (job.spec.id, row(job))).collect()
+        }))
+    }
+}
 
 struct Isolated {
     preempt: Preempt,

@@ -3,21 +3,45 @@
 //! To add a policy: write `<name>.rs` with its `ENTRY`, then add it to the two lists below. Being listed is all it
 //! takes to appear in `evenhand policies`, in `--policy`, in every comparison and in the law tests.
 
+mod allox;
+mod drf;
+mod elastic;
 mod equal_share;
 mod fifo;
 mod fill;
+mod gandiva;
+mod gandiva_fair;
+mod gavel_rounds;
+mod gittins;
 mod isolated;
 mod las;
 pub mod placement;
+mod published;
 mod registry;
 mod srsf;
 mod srtf;
+mod tiresias;
 
 pub use registry::{Entry, NameError, Promise, Registered, find, make};
 
 /// All policies.
-pub const POLICIES: &[Entry] =
-    &[fifo::ENTRY, srtf::ENTRY, srsf::ENTRY, las::ENTRY, equal_share::ENTRY, isolated::ENTRY];
+pub const POLICIES: &[Entry] = &[
+    fifo::ENTRY,
+    srtf::ENTRY,
+    srsf::ENTRY,
+    las::ENTRY,
+    equal_share::ENTRY,
+    isolated::ENTRY,
+    tiresias::ENTRY,
+    gittins::ENTRY,
+    drf::ENTRY,
+    allox::ENTRY,
+    gandiva::ENTRY,
+    gandiva_fair::ENTRY,
+    elastic::optimus::ENTRY,
+    elastic::slaq::ENTRY,
+    elastic::afs::ENTRY,
+];
 
 /// The policy of someone who chose none.
 pub const DEFAULT_POLICY: &str = "las";

@@ -1,12 +1,12 @@
-//! Believes what the submitter said, for better or worse.
+//! Believes what the submitter said, for better or worse, and the speed that was measured since the batch size changed.
 //!
 //! In a trace that knows its durations this is exact unless faults make submitters lie; a report says which
 //! predictor was used, so that nobody mistakes known sizes for a forecast.
 
 use crate::PredictorEntry;
 use evenhand_core::{
-    Cluster, Demand, Estimate, Forecast, Interference, Job, PerModel, Predictor, RegimeForecast, Sample,
-    TimeSlicing, Work,
+    Cluster, Demand, Estimate, Event, Forecast, Interference, Job, PerModel, Predictor, RegimeForecast,
+    Sample, TimeSlicing, Work,
 };
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ pub(crate) const ENTRY: PredictorEntry = PredictorEntry {
 struct Declared;
 
 impl Predictor for Declared {
-    fn observe(&mut self, _sample: &Sample<'_>) -> bool {
-        false
+    fn observe(&mut self, sample: &Sample<'_>) -> bool {
+        matches!(sample.event, Event::Progress { regime: Some(_), .. })
     }
 
     fn forecast(&self, job: &Job, _cluster: &Cluster) -> Arc<Forecast> {
         let spec = &job.spec;
         let mut speed = PerModel::default();
         for (estimate, rate) in speed.0.iter_mut().zip(spec.speed_row().0) {
-            *estimate = Estimate::exact(rate);
+            *estimate = Estimate::exact(rate.times(job.regime.speed.get()));
         }
         let mut demand = Demand { duty: 1.0, ..Demand::default() };
         if let Some(memory) = spec.memory {

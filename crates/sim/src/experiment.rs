@@ -2,11 +2,12 @@
 
 use crate::cluster::ClusterSpec;
 use crate::faults::Faults;
+use crate::original::OriginalWorld;
 use crate::workload::Workload;
 use crate::world::World;
 use evenhand_core::{
     Abilities, Backend, BackendError, Choice, Command, EngineConfig, Header, LEDGER_VERSION, LedgerWriter,
-    Limits, Plan, Policy, PolicyError, Record, Snapshot,
+    Limits, Plan, Policy, PolicyError, Record, Snapshot, Span,
 };
 use evenhand_engine::{Engine, Parts, run};
 use evenhand_policies::placement::{DEFAULT_PLACER, PLACERS};
@@ -36,6 +37,18 @@ pub struct Setup {
     pub faults: Faults,
     /// Where chance comes from.
     pub seed: u64,
+    /// Whose rules of time.
+    pub semantics: Semantics,
+}
+
+/// Whose rules a simulation follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Semantics {
+    /// Ours: event-driven, with exact finish times.
+    #[default]
+    Exact,
+    /// Those of the published simulators: everything happens at the ends of rounds.
+    Original,
 }
 
 impl Default for Setup {
@@ -48,11 +61,47 @@ impl Default for Setup {
             limits: Limits::default(),
             faults: Faults::default(),
             seed: 1,
+            semantics: Semantics::Exact,
+        }
+    }
+}
+
+impl Semantics {
+    /// How the world calls itself in the ledger.
+    fn world_name(self) -> &'static str {
+        match self {
+            Self::Exact => "simulated",
+            Self::Original => "simulated, original semantics",
         }
     }
 }
 
 impl Setup {
+    /// The world that the run takes place in.
+    fn world(&self, cluster: &ClusterSpec, workload: &Arc<Workload>) -> Box<dyn Backend> {
+        let (models, nodes, work) = (cluster.models.clone(), &cluster.nodes, workload.clone());
+        match self.semantics {
+            Semantics::Exact => Box::new(World::new(models, nodes, work, self.faults.clone(), self.seed)),
+            Semantics::Original => Box::new(OriginalWorld::new(models, nodes, work, self.engine.round)),
+        }
+    }
+
+    /// How the engine works: a world with rounds of its own rings when they end, whatever the engine's clock says.
+    fn engine(&self) -> EngineConfig {
+        let round = if self.semantics == Semantics::Original { Span::ZERO } else { self.engine.round };
+        EngineConfig { round, ..self.engine.clone() }
+    }
+
+    /// Under original semantics, a policy that has a published variant is run in that variant, unless told otherwise.
+    pub fn use_published_variant(&mut self) {
+        let entry = POLICIES.iter().find(|entry| entry.name == self.policy.name);
+        let has_one = entry.is_some_and(|entry| entry.parameters.iter().any(|spec| spec.name == "variant"));
+        if has_one && self.semantics == Semantics::Original {
+            let parameters = &mut self.policy.parameters.0;
+            parameters.entry("variant".into()).or_insert_with(|| "fork".into());
+        }
+    }
+
     /// The first line of this run's ledger.
     pub fn header(&self, abilities: Abilities, world: &str) -> Header {
         Header {
@@ -61,7 +110,7 @@ impl Setup {
             placer: self.placer.clone(),
             predictor: self.predictor.clone(),
             seed: self.seed,
-            engine: self.engine.clone(),
+            engine: self.engine(),
             limits: self.limits,
             abilities,
             world: world.to_owned(),
@@ -233,21 +282,15 @@ pub fn simulate(
     setup: &Setup,
     how: Run<'_>,
 ) -> Result<Finished, RunError> {
-    let mut world = World::new(
-        cluster.models.clone(),
-        &cluster.nodes,
-        workload.clone(),
-        setup.faults.clone(),
-        setup.seed,
-    );
-    let header = setup.header(world.abilities(), "simulated");
+    let mut world = setup.world(cluster, workload);
+    let header = setup.header(world.abilities(), setup.semantics.world_name());
     let timings = Arc::new(Mutex::new(Timings::default()));
     let mut engine = make_engine(&header, |policy| Box::new(Timed { policy, timings: timings.clone() }))?;
     let mut ledger = how.ledger.map(|to| LedgerWriter::new(to, &header)).transpose()?;
     let mut report = Report::new(&header);
     let (cpu, wall) = (nanoseconds(ClockId::ThreadCPUTime), nanoseconds(ClockId::Monotonic));
     let mut ended = 0;
-    run(&mut engine, &mut world, &mut |record: &Record| {
+    run(&mut engine, &mut *world, &mut |record: &Record| {
         report.take(record);
         let before = ended / PROGRESS_EVERY;
         ended +=

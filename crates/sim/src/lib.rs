@@ -10,6 +10,8 @@ mod execution;
 mod experiment;
 mod faults;
 mod input;
+mod original;
+pub mod profiles;
 mod recipe;
 mod scenario;
 pub mod traces;
@@ -19,10 +21,11 @@ mod world;
 
 pub use cluster::{ClusterSpec, NodeGroup};
 pub use experiment::{
-    Cell, Finished, Run, RunError, Setup, SetupError, Timings, compare, engine_for, simulate,
+    Cell, Finished, Run, RunError, Semantics, Setup, SetupError, Timings, compare, engine_for, simulate,
 };
 pub use faults::{Faults, Straggling};
 pub use input::InputError;
+pub use original::OriginalWorld;
 pub use recipe::{Adaptation, Recipe};
 pub use scenario::{Scenario, WorkloadChoice};
 pub use truth::{EqualTurns, TrueInterference, alone};

@@ -4,7 +4,7 @@
 //! and uses the largest otherwise (Agarwal et al., MLSys 2021); gradient-noise scaling doubles it when the noise allows
 //! (McCandlish et al., 2018). The tables are those with which Shockwave (NSDI 2023) replays both.
 
-use evenhand_core::{PerModel, Rate};
+use evenhand_core::{ModelIndex, PerModel, Rate, Span};
 use std::collections::BTreeMap;
 
 /// The rule by which the batch size changes.
@@ -131,11 +131,43 @@ impl Recipe {
 
     /// The batch that gradient-noise scaling wants in an epoch.
     pub fn gns_batch(&self, epoch: u64) -> u32 {
+        let wanted = self.gns_row().iter().rev().find(|(from, _)| epoch >= *from);
+        wanted.map_or(self.batch, |(_, batch)| *batch)
+    }
+
+    /// What the published planner's profile takes the whole job for, alone on a GPU model.
+    ///
+    /// Steps of an epoch are not rounded up; where gradient-noise scaling has changed the batch twice or more, the last
+    /// epoch falls back to the first batch (an off-by-one of the original that its ratios contain).
+    pub fn profile_time(&self, model: ModelIndex) -> Option<Span> {
+        let epochs = self.epochs();
+        let mut seconds = 0.0;
+        for epoch in 0..epochs {
+            let wanted = match self.adaptation {
+                Adaptation::Static => self.batch,
+                Adaptation::Gns if epoch + 1 == epochs && self.gns_changes(epoch) > 1 => self.batch,
+                Adaptation::Gns => self.gns_batch(epoch),
+                Adaptation::Accordion if self.is_critical_in_profile(epoch) => self.batch,
+                Adaptation::Accordion => self.batch_max().unwrap_or(self.batch),
+            };
+            let measured = |batch: u32| self.rates.get(&batch).map(|rates| (batch, rates[model].get()));
+            let (batch, rate) =
+                measured(wanted).filter(|(_, rate)| *rate > 0.0).or_else(|| measured(self.batch))?;
+            seconds += self.dataset as f64 / f64::from(batch.max(1)) / rate;
+        }
+        seconds.is_finite().then(|| Span::from_seconds(seconds))
+    }
+
+    /// How often gradient-noise scaling has changed the batch by an epoch.
+    fn gns_changes(&self, epoch: u64) -> usize {
+        self.gns_row().iter().filter(|(from, _)| epoch >= *from).count()
+    }
+
+    fn gns_row(&self) -> &'static [(u64, u32)] {
         let row = GNS.iter().find(|(model, batch, gang, _)| {
             *model == self.model && *batch == self.batch && *gang == self.gang
         });
-        let wanted = row.and_then(|(.., steps)| steps.iter().rev().find(|(from, _)| epoch >= *from));
-        wanted.map_or(self.batch, |(_, batch)| *batch)
+        row.map_or(&[], |(.., steps)| steps)
     }
 
     /// The batch size in an epoch, by the rule alone.

@@ -2,7 +2,7 @@
 
 use crate::traces::synthetic::Synthetic;
 use crate::traces::{self, Sides, Throughputs};
-use crate::{ClusterSpec, Faults, InputError, NodeGroup, Setup, Workload};
+use crate::{ClusterSpec, Faults, InputError, NodeGroup, Semantics, Setup, Workload};
 use evenhand_core::{
     Choice, EngineConfig, GpuCount, Parameters, PerModel, Restart, Span, Tenant, TenantId, Weight,
 };
@@ -90,6 +90,7 @@ pub struct WorkloadChoice {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct SimulationTable {
+    semantics: Option<String>,
     round: Option<String>,
     early_round_min: Option<String>,
     grace: Option<String>,
@@ -216,7 +217,16 @@ impl Scenario {
         if engine.round == Span::ZERO {
             return Err(InputError::field(0, "round", "0s", "a round takes time").within(&self.path));
         }
-        Ok(Setup { engine, faults: table.faults.clone(), placer, predictor, ..usual })
+        let semantics = match table.semantics.as_deref() {
+            None | Some("exact") => Semantics::Exact,
+            Some("original") => Semantics::Original,
+            Some(other) => {
+                return Err(
+                    InputError::field(0, "semantics", other, "it is exact or original").within(&self.path)
+                );
+            }
+        };
+        Ok(Setup { engine, faults: table.faults.clone(), placer, predictor, semantics, ..usual })
     }
 
     /// Its seeds: 1 if it names none.
@@ -340,6 +350,7 @@ const KEYS: &[&str] = &[
     "placer",
     "predictor",
     "seeds",
+    "semantics",
     "faults",
     "node_failure_every_s",
     "node_repair_s",

@@ -190,10 +190,12 @@ impl World {
         self.arrivals_next += 1;
         let truth = job.truth.clone();
         self.pending.insert(truth.id, Pending { truth: truth.clone(), saved: Work::ZERO, starts: 0 });
-        match self.faults.declare(self.seed, &truth) {
-            Some(declared) => Event::Submitted(Arc::new(declared)),
-            None => Event::Submitted(truth),
+        let mut declared = self.faults.declare(self.seed, &truth);
+        if job.recipe.is_some() && !truth.regimes.is_empty() {
+            // Nobody announces how a rule of training will change the batch size.
+            declared.get_or_insert_with(|| (*truth).clone()).regimes.clear();
         }
+        Event::Submitted(declared.map_or(truth, Arc::new))
     }
 
     fn ring(&mut self) -> Result<Advance, BackendError> {
@@ -239,9 +241,13 @@ impl World {
                 let (done, saved) = run.progress();
                 let (place, ..) = regime_at(&run.truth, done);
                 let regime = place.map(|place| &run.truth.regimes[place]);
-                let regime = regime.map(|regime| Regime { batch: regime.batch, from: regime.from });
+                let regime = regime.map(|regime| Regime {
+                    batch: regime.batch,
+                    from: regime.from,
+                    speed: regime.speed,
+                });
                 self.plan_turn(id);
-                Some(Event::Progress { lease: id, done, saved, regime, loss: None })
+                Some(Event::Progress { lease: id, done, saved, regime, worked: None, loss: None })
             }
         }
     }
@@ -451,7 +457,14 @@ impl World {
         let Some(run) = self.running.get_mut(&id) else { return };
         run.lease.expires = run.lease.expires.max(expires);
         if let Some((done, saved)) = run.report(self.now, PROGRESS_EVERY) {
-            self.ready.push_back(Event::Progress { lease: id, done, saved, regime: None, loss: None });
+            self.ready.push_back(Event::Progress {
+                lease: id,
+                done,
+                saved,
+                regime: None,
+                worked: None,
+                loss: None,
+            });
         }
     }
 

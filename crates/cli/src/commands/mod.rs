@@ -9,6 +9,7 @@ mod policies;
 mod replay;
 mod report;
 mod simulate;
+mod trace;
 mod traces;
 
 use crate::args::{Bench, Command};
@@ -22,6 +23,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Policies(args) => policies::run(&args),
         Command::Placers(args) => placers::run(&args),
         Command::Traces(args) => traces::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Bench(Bench::Simulate(args)) => bench::run(&args),

@@ -42,6 +42,7 @@ fn setup(args: &Simulate) -> Result<Setup> {
     setup.policy = inputs::only(&args.policy, &args.set)?;
     setup.placer = args.placer.as_deref().map_or(setup.placer, Choice::named);
     setup.seed = args.seed;
+    setup.use_published_variant();
     inputs::check(&setup, None)?;
     Ok(setup)
 }

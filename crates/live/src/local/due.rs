@@ -67,7 +67,7 @@ impl LocalWorld {
                     done,
                     saved: done,
                     regime: None,
-                    loss: None,
+                    worked: None, loss: None,
                 });
             }
         }

@@ -1,7 +1,7 @@
 //! First fit: the first free GPUs, by number of node. The simplest thing that works.
 
-use super::{Choose, InOrder, PlacerEntry, close_together, fill, in_one_rack};
-use evenhand_core::{Cluster, FreeIndex, GpuSet, Locality, ModelIndex};
+use super::{Choose, InOrder, PlacerEntry, Want};
+use evenhand_core::{GpuSet, Locality};
 
 pub(crate) const ENTRY: PlacerEntry = PlacerEntry {
     name: "first-fit",
@@ -12,28 +12,14 @@ pub(crate) const ENTRY: PlacerEntry = PlacerEntry {
 struct FirstFit;
 
 impl Choose for FirstFit {
-    fn choose(
-        &self,
-        cluster: &Cluster,
-        room: &FreeIndex,
-        model: ModelIndex,
-        need: u32,
-        locality: Locality,
-    ) -> Option<GpuSet> {
-        match locality {
+    fn choose(&self, want: &Want<'_>) -> Option<GpuSet> {
+        let mut nodes = want.room.by_number(want.model);
+        match want.locality {
             Locality::Socket | Locality::Node => {
-                let node = room.by_number(model).find(|node| room.on(*node).count() >= need)?;
-                Some(GpuSet::on(node, close_together(cluster, room, node, need)))
+                nodes.find(|node| want.room.on(*node).count() >= want.need).map(|node| want.seat_on(node))
             }
-            Locality::Rack => in_one_rack(cluster, room, need, |rack| {
-                let fits = |id: &&evenhand_core::NodeId| cluster.nodes[id.index()].model == model;
-                rack.iter().filter(fits).filter(|id| !room.on(**id).is_empty()).copied().collect()
-            }),
-            Locality::Cluster => {
-                let mut seats = Vec::new();
-                let left = fill(&mut seats, cluster, room, room.by_number(model), need);
-                (left == 0).then(|| GpuSet::new(seats))
-            }
+            Locality::Rack => want.in_one_rack(|rack| want.open_in(rack)),
+            Locality::Cluster => want.fill(nodes),
         }
     }
 }

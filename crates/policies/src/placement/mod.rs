@@ -36,17 +36,58 @@ pub const PLACERS: &[PlacerEntry] = &[first_fit::ENTRY, packed::ENTRY, topology:
 /// The placer of someone who chose none.
 pub const DEFAULT_PLACER: &str = "topology";
 
+/// What a grant needs of one GPU model, and what there is.
+struct Want<'a> {
+    cluster: &'a Cluster,
+    room: &'a FreeIndex,
+    model: ModelIndex,
+    need: u32,
+    locality: Locality,
+}
+
+impl Want<'_> {
+    /// The node where the gang fits most tightly.
+    fn on_one_node(&self) -> Option<GpuSet> {
+        self.room.at_least(self.model, self.need).next().map(|node| self.seat_on(node))
+    }
+
+    /// The whole gang on this node.
+    fn seat_on(&self, node: NodeId) -> GpuSet {
+        GpuSet::on(node, close_together(self.cluster, self.room, node, self.need))
+    }
+
+    /// The gang on these nodes, in order; `None` if they are not enough.
+    fn fill(&self, nodes: impl Iterator<Item = NodeId>) -> Option<GpuSet> {
+        let mut seats = Vec::new();
+        let left = fill(&mut seats, self.cluster, self.room, nodes, self.need);
+        (left == 0).then(|| GpuSet::new(seats))
+    }
+
+    /// The gang in the first rack that is enough by itself, its nodes in the order given.
+    fn in_one_rack(&self, order: impl Fn(&[NodeId]) -> Vec<NodeId>) -> Option<GpuSet> {
+        self.cluster.racks.iter().find_map(|rack| self.fill(order(rack).into_iter()))
+    }
+
+    /// The nodes of one rack with free GPUs of the model, the emptiest first.
+    fn emptiest_in(&self, rack: &[NodeId]) -> Vec<NodeId> {
+        let mut nodes = self.open_in(rack);
+        nodes.sort_by_key(|id| (std::cmp::Reverse(self.room.on(*id).count()), *id));
+        nodes
+    }
+
+    /// The nodes of one rack with free GPUs of the model, by number.
+    fn open_in(&self, rack: &[NodeId]) -> Vec<NodeId> {
+        let open = |id: &&NodeId| {
+            self.cluster.nodes[id.index()].model == self.model && !self.room.on(**id).is_empty()
+        };
+        rack.iter().filter(open).copied().collect()
+    }
+}
+
 /// Chooses seats of one GPU model for one grant.
 trait Choose: Send + Sync {
-    /// `need` free GPUs of `model`, spread no wider than `locality`; `None` if there are none such.
-    fn choose(
-        &self,
-        cluster: &Cluster,
-        room: &FreeIndex,
-        model: ModelIndex,
-        need: u32,
-        locality: Locality,
-    ) -> Option<GpuSet>;
+    /// Free GPUs as wanted; `None` if there are none such.
+    fn choose(&self, want: &Want<'_>) -> Option<GpuSet>;
 }
 
 struct InOrder<C>(C);
@@ -75,7 +116,8 @@ impl<C: Choose> InOrder<C> {
                 why = Reason::NoRoom;
                 continue;
             }
-            let chosen = self.0.choose(&snapshot.cluster, room, model, grant.gpus.0, grant.locality);
+            let (need, locality) = (grant.gpus.0, grant.locality);
+            let chosen = self.0.choose(&Want { cluster: &snapshot.cluster, room, model, need, locality });
             match chosen.filter(|gpus| snapshot.cluster.span_of(gpus) <= grant.locality) {
                 Some(gpus) => return Ok(gpus),
                 None => why = Reason::Fragmented,
@@ -155,26 +197,4 @@ fn close_together(cluster: &Cluster, room: &FreeIndex, node: NodeId, need: u32) 
         taken = taken.or(socket.lowest(need - taken.count()));
     }
     taken
-}
-
-/// The nodes of one rack with free GPUs of a model, the emptiest first.
-fn emptiest_in_rack(cluster: &Cluster, room: &FreeIndex, rack: &[NodeId], model: ModelIndex) -> Vec<NodeId> {
-    let usable = |id: &&NodeId| cluster.nodes[id.index()].model == model && !room.on(**id).is_empty();
-    let mut nodes: Vec<_> = rack.iter().filter(usable).copied().collect();
-    nodes.sort_by_key(|id| (std::cmp::Reverse(room.on(*id).count()), *id));
-    nodes
-}
-
-/// The first rack that is enough by itself, its nodes in the order given.
-fn in_one_rack(
-    cluster: &Cluster,
-    room: &FreeIndex,
-    need: u32,
-    order: impl Fn(&[NodeId]) -> Vec<NodeId>,
-) -> Option<GpuSet> {
-    cluster.racks.iter().find_map(|rack| {
-        let mut seats = Vec::new();
-        let left = fill(&mut seats, cluster, room, order(rack).into_iter(), need);
-        (left == 0).then(|| GpuSet::new(seats))
-    })
 }

@@ -2,8 +2,8 @@
 //!
 //! Tight fits leave whole nodes empty for the gangs that need them.
 
-use super::{Choose, InOrder, PlacerEntry, close_together, emptiest_in_rack, fill, in_one_rack};
-use evenhand_core::{Cluster, FreeIndex, GpuSet, Locality, ModelIndex};
+use super::{Choose, InOrder, PlacerEntry, Want};
+use evenhand_core::{GpuSet, Locality};
 
 pub(crate) const ENTRY: PlacerEntry = PlacerEntry {
     name: "packed",
@@ -14,27 +14,11 @@ pub(crate) const ENTRY: PlacerEntry = PlacerEntry {
 struct Packed;
 
 impl Choose for Packed {
-    fn choose(
-        &self,
-        cluster: &Cluster,
-        room: &FreeIndex,
-        model: ModelIndex,
-        need: u32,
-        locality: Locality,
-    ) -> Option<GpuSet> {
-        if let Some(node) = room.at_least(model, need).next() {
-            return Some(GpuSet::on(node, close_together(cluster, room, node, need)));
-        }
-        match locality {
+    fn choose(&self, want: &Want<'_>) -> Option<GpuSet> {
+        want.on_one_node().or_else(|| match want.locality {
             Locality::Socket | Locality::Node => None,
-            Locality::Rack => {
-                in_one_rack(cluster, room, need, |rack| emptiest_in_rack(cluster, room, rack, model))
-            }
-            Locality::Cluster => {
-                let mut seats = Vec::new();
-                let left = fill(&mut seats, cluster, room, room.emptiest(model), need);
-                (left == 0).then(|| GpuSet::new(seats))
-            }
-        }
+            Locality::Rack => want.in_one_rack(|rack| want.emptiest_in(rack)),
+            Locality::Cluster => want.fill(want.room.emptiest(want.model)),
+        })
     }
 }

@@ -6,8 +6,8 @@
 //! else the emptiest nodes, rack after rack, as long as that costs no extra node
 //! ```
 
-use super::{Choose, InOrder, PlacerEntry, close_together, emptiest_in_rack, fill};
-use evenhand_core::{Cluster, FreeIndex, GpuSet, Locality, ModelIndex, NodeId, Seat};
+use super::{Choose, InOrder, PlacerEntry, Want, close_together, fill};
+use evenhand_core::{FreeIndex, GpuSet, Locality, NodeId, Seat};
 use std::cmp::Reverse;
 
 pub(crate) const ENTRY: PlacerEntry = PlacerEntry {
@@ -19,34 +19,26 @@ pub(crate) const ENTRY: PlacerEntry = PlacerEntry {
 struct Topology;
 
 impl Choose for Topology {
-    fn choose(
-        &self,
-        cluster: &Cluster,
-        room: &FreeIndex,
-        model: ModelIndex,
-        need: u32,
-        locality: Locality,
-    ) -> Option<GpuSet> {
-        if let Some(node) = room.at_least(model, need).next() {
-            return Some(GpuSet::on(node, close_together(cluster, room, node, need)));
-        }
-        if locality <= Locality::Node {
-            return None;
-        }
-        let racks: Vec<Vec<NodeId>> =
-            cluster.racks.iter().map(|rack| emptiest_in_rack(cluster, room, rack, model)).collect();
-        let within = racks.iter().filter_map(|nodes| tightened(cluster, room, nodes, need));
-        let best = within.min_by_key(|seats| (seats.len(), leftover(room, seats)));
-        if locality == Locality::Rack {
-            return best.map(GpuSet::new);
-        }
-        let anywhere = tightened(cluster, room, &room.emptiest(model).collect::<Vec<_>>(), need)?;
-        if let Some(best) = best.filter(|best| best.len() <= anywhere.len()) {
-            return Some(GpuSet::new(best));
-        }
-        let by_rack = tightened(cluster, room, &roomiest_first(room, racks), need)?;
-        Some(GpuSet::new(if by_rack.len() <= anywhere.len() { by_rack } else { anywhere }))
+    fn choose(&self, want: &Want<'_>) -> Option<GpuSet> {
+        want.on_one_node().or_else(|| (want.locality > Locality::Node).then(|| over_nodes(want))?)
     }
+}
+
+/// A gang that no single node can take.
+fn over_nodes(want: &Want<'_>) -> Option<GpuSet> {
+    let room = want.room;
+    let racks: Vec<Vec<NodeId>> = want.cluster.racks.iter().map(|rack| want.emptiest_in(rack)).collect();
+    let within = racks.iter().filter_map(|nodes| tightened(want, nodes));
+    let best = within.min_by_key(|seats| (seats.len(), leftover(room, seats)));
+    if want.locality == Locality::Rack {
+        return best.map(GpuSet::new);
+    }
+    let anywhere = tightened(want, &room.emptiest(want.model).collect::<Vec<_>>())?;
+    if let Some(best) = best.filter(|best| best.len() <= anywhere.len()) {
+        return Some(GpuSet::new(best));
+    }
+    let by_rack = tightened(want, &roomiest_first(room, racks))?;
+    Some(GpuSet::new(if by_rack.len() <= anywhere.len() { by_rack } else { anywhere }))
 }
 
 /// All nodes, rack by rack, the rack with the most free GPUs first.
@@ -56,9 +48,10 @@ fn roomiest_first(room: &FreeIndex, mut racks: Vec<Vec<NodeId>>) -> Vec<NodeId> 
 }
 
 /// Fills nodes in order; the last one is swapped for the one among the rest that fits most tightly.
-fn tightened(cluster: &Cluster, room: &FreeIndex, nodes: &[NodeId], need: u32) -> Option<Vec<Seat>> {
+fn tightened(want: &Want<'_>, nodes: &[NodeId]) -> Option<Vec<Seat>> {
+    let (cluster, room) = (want.cluster, want.room);
     let mut seats = Vec::new();
-    if fill(&mut seats, cluster, room, nodes.iter().copied(), need) > 0 {
+    if fill(&mut seats, cluster, room, nodes.iter().copied(), want.need) > 0 {
         return None;
     }
     let last = seats.pop()?;

@@ -10,8 +10,9 @@
 //! Speeds come from a table of throughputs. Without one, a job of the last layout takes the duration it names, and the
 //! others cannot be used.
 
+use super::reading::Lines;
 use super::throughputs::model_and_batch;
-use super::{Sides, Throughputs, Trace, TraceEntry, TraceJob, Warning};
+use super::{Opening, Sides, Throughputs, Trace, TraceEntry, TraceJob, Warning};
 use crate::{Adaptation, InputError, Recipe};
 use evenhand_core::{JobId, JobSpec, MODELS_MAX, PerModel, Rate, Ratio, RegimeSpec, TenantId, Time, Work};
 use std::collections::BTreeMap;
@@ -21,9 +22,16 @@ use std::sync::Arc;
 pub(crate) const ENTRY: TraceEntry = TraceEntry {
     name: "gavel",
     summary: "Gavel and Shockwave: tab-separated, 7, 10 or 12 fields; speeds from --throughputs.",
-    recognises: |opening| layout(opening.first_line().split('\t').count()).is_some(),
+    recognises,
     read,
 };
+
+fn recognises(opening: &Opening<'_>) -> bool {
+    let fields: Vec<&str> = opening.first_line().trim_end().split('\t').collect();
+    let number = |at: usize| fields[at].trim().parse::<f64>().is_ok();
+    layout(fields.len())
+        .is_some_and(|layout| [layout.steps, layout.gang, layout.arrival].into_iter().all(number))
+}
 
 /// Where the fields are.
 struct Layout {
@@ -58,9 +66,13 @@ fn read(source: &mut dyn BufRead, sides: &Sides) -> Result<Trace, InputError> {
         trace.models.clone_from(&table.models);
     }
     let mut before = Time::ZERO;
-    for (line, text) in (1..).zip(source.lines()) {
-        let text =
-            text.map_err(|_| InputError::field(line, "the line", "(not text)", "a trace is UTF-8 text"))?;
+    let mut lines = Lines::new(source);
+    while lines.advance()? {
+        let line = lines.number();
+        let Some(text) = lines.text() else {
+            trace.warnings.add(Warning::BadRow, line);
+            continue;
+        };
         if text.trim().is_empty() {
             continue;
         }

@@ -1,13 +1,30 @@
 //! Readers of traces: one format per file, each listed here. A reader knows bytes, not files.
 
+mod acme;
+mod chronus;
+mod elasticflow;
 mod gavel;
+mod generic;
+mod helios;
+mod muri;
 mod native;
+mod openb;
+mod pai;
+mod philly_csv;
+mod philly_json;
+mod philly_vc;
+mod pollux;
+mod reading;
+mod sacct;
+mod swf;
 pub mod synthetic;
 mod throughputs;
+mod tiresias;
 mod warnings;
 mod write;
 
 pub use native::COLUMNS;
+pub use reading::cluster_from_openb_nodes;
 pub use throughputs::Throughputs;
 pub use warnings::{Warning, Warnings};
 pub use write::write_native;
@@ -69,7 +86,8 @@ impl TraceJob {
 /// Files that belong to a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Sides {
-    /// Steps per second of each kind of job on each GPU model.
+    /// Steps per second of each kind of job on each GPU model (Gavel, Shockwave), or how long the applications of Pollux
+    /// take.
     pub throughputs: Option<Arc<Throughputs>>,
 }
 
@@ -102,8 +120,26 @@ pub struct TraceEntry {
     pub read: fn(&mut dyn BufRead, &Sides) -> Result<Trace, InputError>,
 }
 
-/// All formats.
-pub const TRACES: &[TraceEntry] = &[native::ENTRY, gavel::ENTRY];
+/// All formats. No file is of two: `tests/readers.rs` holds every sample against every one of them.
+pub const TRACES: &[TraceEntry] = &[
+    native::ENTRY,
+    generic::ENTRY,
+    philly_csv::ENTRY,
+    philly_vc::ENTRY,
+    philly_json::ENTRY,
+    helios::ENTRY,
+    acme::ENTRY,
+    pai::ENTRY,
+    openb::ENTRY,
+    elasticflow::ENTRY,
+    gavel::ENTRY,
+    pollux::ENTRY,
+    tiresias::ENTRY,
+    muri::ENTRY,
+    chronus::ENTRY,
+    sacct::ENTRY,
+    swf::ENTRY,
+];
 
 /// Reads a trace of any known format. `name` is the name of the file without its folder and without `.gz`.
 pub fn read(source: &mut dyn BufRead, name: &str, sides: &Sides) -> Result<Trace, InputError> {
@@ -114,12 +150,27 @@ pub fn read(source: &mut dyn BufRead, name: &str, sides: &Sides) -> Result<Trace
         return Err(InputError { line: 1, allowed, ..InputError::default() });
     }
     let start = String::from_utf8_lossy(&start[..start.len().min(OPENING_BYTES)]).into_owned();
-    let opening = Opening { name, start: &start };
-    // An unknown header goes to the native reader, whose message says what is expected.
-    let entry = TRACES.iter().find(|entry| (entry.recognises)(&opening)).unwrap_or(&native::ENTRY);
+    let opening = Opening { name, start: start.trim_start_matches('\u{feff}') };
+    let entry = TRACES.iter().find(|entry| (entry.recognises)(&opening));
+    let entry = entry.map_or_else(|| unknown(&opening), Ok)?;
     let mut trace = (entry.read)(source, sides)?;
     trace.format = entry.name;
     Ok(trace)
+}
+
+/// What to do with a file of no known format.
+fn unknown(opening: &Opening<'_>) -> Result<&'static TraceEntry, InputError> {
+    if let Some(reason) = reading::refusal(opening) {
+        return Err(InputError { line: 1, allowed: reason.into(), ..InputError::default() });
+    }
+    // Who has some of our columns means our format, and its reader says what is wrong.
+    let own = |column: &str| COLUMNS.iter().any(|(name, ..)| *name == column.trim());
+    if opening.first_line().split(',').any(own) {
+        return Ok(&native::ENTRY);
+    }
+    let names: Vec<_> = TRACES.iter().map(|entry| entry.name).collect();
+    let allowed = format!("this is no trace of a known format ({}); see `evenhand traces`", names.join(", "));
+    Err(InputError { line: 1, allowed, ..InputError::default() })
 }
 
 /// How much of a file is looked at to tell its format.

@@ -1,13 +1,15 @@
 //! The native trace: a CSV file with a header line; four columns are needed, the rest are as you like.
 
+use super::reading::{Lines, split};
 use super::{Sides, Trace, TraceEntry, TraceJob};
 use crate::InputError;
 use evenhand_core::{
     Bytes, Consent, GpuCount, GpuRange, JobId, JobSpec, MODELS_MAX, ModelFilter, ModelIndex, PerModel,
     Priority, Rate, Ratio, Restart, Span, TenantId, Time, Work,
 };
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 
 pub(crate) const ENTRY: TraceEntry = TraceEntry {
     name: "native",
@@ -44,45 +46,44 @@ pub const COLUMNS: &[(&str, bool, &str)] = &[
 ];
 
 fn read(source: &mut dyn BufRead, _sides: &Sides) -> Result<Trace, InputError> {
-    let mut rows = csv::ReaderBuilder::new()
-        .flexible(false)
-        .comment(Some(b'#'))
-        .trim(csv::Trim::All)
-        .from_reader(NoEmptyTail(source));
-    let header = rows.headers().map_err(|error| broken(&error))?.clone();
-    let mut reader = Reader::new(&header)?;
-    let mut row = csv::StringRecord::new();
-    while rows.read_record(&mut row).map_err(|error| broken(&error))? {
-        let line = row.position().map_or(0, csv::Position::line);
-        reader.row(line, &row)?;
-    }
-    Ok(reader.trace)
-}
-
-/// Passes bytes through; a type that `csv` can own.
-struct NoEmptyTail<'a>(&'a mut dyn BufRead);
-
-impl Read for NoEmptyTail<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-fn broken(error: &csv::Error) -> InputError {
-    let line = error.position().map_or(1, csv::Position::line);
-    let allowed = match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            return InputError::field(
-                line,
-                "the number of fields",
-                len,
-                format!("the header has {expected_len}"),
-            );
+    let mut lines = Lines::new(source);
+    let mut reader = None;
+    while lines.advance()? {
+        let line = lines.number();
+        let wrong = |allowed: &str| InputError { line, allowed: allowed.into(), ..InputError::default() };
+        let text = lines.text().ok_or_else(|| wrong("a trace is UTF-8 text"))?;
+        if text.trim().is_empty() || text.starts_with('#') {
+            continue;
         }
-        csv::ErrorKind::Utf8 { .. } => "a trace is UTF-8 text".to_owned(),
-        other => format!("the line cannot be read: {other:?}"),
+        let cells = split(text, ',');
+        let Some((width, reader)) = &mut reader else {
+            reader = Some((cells.len(), Reader::new(line, &cells)?));
+            continue;
+        };
+        if cells.len() != *width {
+            let allowed = format!("the header has {width}");
+            return Err(InputError::field(line, "the number of fields", cells.len(), allowed));
+        }
+        reader.row(line, &cells)?;
+    }
+    let empty = || InputError {
+        line: 1,
+        allowed: "the trace is empty: expected a header line".into(),
+        ..InputError::default()
     };
-    InputError { line, allowed, ..InputError::default() }
+    reader.map(|(_, reader)| reader.trace).ok_or_else(empty)
+}
+
+/// No column has a longer name: what is longer is not searched for likenesses, nor shown in whole.
+const NAME_CHARS_MAX: usize = 64;
+
+fn no_such_column(line: u64, name: &str) -> InputError {
+    let shown: String = name.chars().take(NAME_CHARS_MAX).collect();
+    let names: Vec<&'static str> = COLUMNS.iter().map(|(column, ..)| *column).collect();
+    let near = evenhand_core::nearest(&shown, &names);
+    let hint =
+        near.map_or_else(|| format!("known: {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
+    InputError::field(line, "a column", shown, format!("there is no such column; {hint}"))
 }
 
 struct Reader {
@@ -94,7 +95,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(header: &csv::StringRecord) -> Result<Self, InputError> {
+    fn new(line: u64, header: &[Cow<'_, str>]) -> Result<Self, InputError> {
         let mut reader = Self {
             columns: BTreeMap::new(),
             speeds: Vec::new(),
@@ -103,26 +104,16 @@ impl Reader {
             trace: Trace::default(),
         };
         for (at, name) in header.iter().enumerate() {
+            let name = name.as_ref();
             let known = COLUMNS.iter().any(|(column, ..)| *column == name);
             if let Some(model) = name.strip_prefix("speed:") {
-                reader.model(1, model)?;
+                reader.model(line, model)?;
                 reader.speeds.push(at);
             } else if !known {
-                let names: Vec<&'static str> = COLUMNS.iter().map(|(column, ..)| *column).collect();
-                let near = evenhand_core::nearest(name, &names);
-                let hint = near.map_or_else(
-                    || format!("known: {}", names.join(", ")),
-                    |near| format!("did you mean `{near}`?"),
-                );
-                return Err(InputError::field(
-                    1,
-                    "a column",
-                    name,
-                    format!("there is no such column; {hint}"),
-                ));
+                return Err(no_such_column(line, name));
             }
             if reader.columns.insert(name.to_owned(), at).is_some() {
-                return Err(InputError::field(1, "a column", name, "it stands there twice"));
+                return Err(InputError::field(line, "a column", name, "it stands there twice"));
             }
         }
         for (column, needed, _) in COLUMNS {
@@ -130,7 +121,7 @@ impl Reader {
                 let allowed = format!(
                     "the header has no column `{column}`; needed are job_id, submit_s, gpus, duration_s"
                 );
-                return Err(InputError { line: 1, allowed, ..InputError::default() });
+                return Err(InputError { line, allowed, ..InputError::default() });
             }
         }
         Ok(reader)
@@ -149,7 +140,7 @@ impl Reader {
         Ok(ModelIndex(self.trace.models.len() as u16 - 1))
     }
 
-    fn row(&mut self, line: u64, row: &csv::StringRecord) -> Result<(), InputError> {
+    fn row(&mut self, line: u64, row: &[Cow<'_, str>]) -> Result<(), InputError> {
         let cells = Cells { line, row, columns: &self.columns };
         let name = cells.text("job_id").unwrap_or_default().to_owned();
         if name.is_empty() {
@@ -228,14 +219,14 @@ impl Reader {
 /// One row by the names of its columns.
 struct Cells<'a> {
     line: u64,
-    row: &'a csv::StringRecord,
+    row: &'a [Cow<'a, str>],
     columns: &'a BTreeMap<String, usize>,
 }
 
 impl Cells<'_> {
     /// The text of a cell; `None` if the column is missing or the cell empty.
     fn text(&self, column: &str) -> Option<&str> {
-        self.row.get(*self.columns.get(column)?).filter(|text| !text.is_empty())
+        self.row.get(*self.columns.get(column)?).map(Cow::as_ref).filter(|text| !text.is_empty())
     }
 
     fn number(&self, column: &str, least: f64, allowed: &str) -> Result<Option<f64>, InputError> {

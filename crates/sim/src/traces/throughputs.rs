@@ -6,6 +6,7 @@
 //! measured (several).
 
 use super::open_file;
+use super::reading::Applications;
 use crate::InputError;
 use evenhand_core::{MODELS_MAX, ModelIndex, PerModel};
 use serde_json::Value;
@@ -24,14 +25,18 @@ pub struct Throughputs {
     alone: BTreeMap<Kind, PerModel<f64>>,
     spread: BTreeMap<Kind, PerModel<f64>>,
     pairs: BTreeMap<(Kind, Kind), PerModel<[f64; 2]>>,
+    applications: Applications,
 }
 
 /// The ending of a GPU model's name under which jobs on spread-out GPUs are listed.
 const SPREAD: &str = "_unconsolidated";
 
 impl Throughputs {
-    /// Reads a table from a file, compressed or not.
+    /// Reads a table from a file, compressed or not; or the applications of Pollux from their folder.
     pub fn open(path: &Path) -> Result<Self, InputError> {
+        if path.is_dir() {
+            return Ok(Self { applications: Applications::open(path)?, ..Self::default() });
+        }
         let place = path.display().to_string();
         let cannot = |error: &dyn std::fmt::Display| {
             InputError::whole(&place, format!("the throughputs cannot be read: {error}"))
@@ -112,6 +117,16 @@ impl Throughputs {
     /// Steps per second of two kinds of job on one GPU of each model; zeros where they do not fit.
     pub fn pair(&self, own: &Kind, other: &Kind) -> Option<PerModel<[f64; 2]>> {
         self.pairs.get(&(own.clone(), other.clone())).copied()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_applications(applications: Applications) -> Self {
+        Self { applications, ..Self::default() }
+    }
+
+    /// What is known of the applications of Pollux.
+    pub(crate) fn applications(&self) -> &Applications {
+        &self.applications
     }
 
     /// All kinds of job, with their speeds alone.

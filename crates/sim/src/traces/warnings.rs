@@ -29,6 +29,16 @@ pub enum Warning {
     UnknownKind,
     /// The job does not run on any GPU model of the table; skipped.
     DoesNotRun,
+    /// A part of another job; skipped.
+    JobStep,
+    /// The row is the same as another in all that is known; kept.
+    SameRow,
+    /// The trace has multiplied the duration by a speed-up; it was divided by it again.
+    Rescaled,
+    /// Submitted while the trace was nearly empty; kept.
+    Sparse,
+    /// The trace counts processors; each stands for a GPU.
+    Processors,
 }
 
 impl Warning {
@@ -47,13 +57,18 @@ impl Warning {
             Self::AttemptsDiffer => "changed their GPUs between attempts: the last counts",
             Self::UnknownKind => "are of a kind without a known speed: skipped",
             Self::DoesNotRun => "run on no GPU model of the table: skipped",
+            Self::JobStep => "are steps or parts of another job: skipped",
+            Self::SameRow => "are the same as another row: kept",
+            Self::Rescaled => "had a duration scaled by an assumed speed-up: scaled back",
+            Self::Sparse => "were submitted while the trace was nearly empty: kept",
+            Self::Processors => "count processors, not GPUs: each stands for a GPU",
         }
     }
 
     /// Whether the row is not among the jobs.
     pub fn is_skip(self) -> bool {
-        use Warning::{BadRow, DoesNotRun, MissingTime, NoDuration, UnknownKind, ZeroGpu};
-        matches!(self, BadRow | ZeroGpu | MissingTime | NoDuration | UnknownKind | DoesNotRun)
+        use Warning::{BadRow, DoesNotRun, JobStep, MissingTime, NoDuration, UnknownKind, ZeroGpu};
+        matches!(self, BadRow | ZeroGpu | MissingTime | NoDuration | UnknownKind | DoesNotRun | JobStep)
     }
 }
 

@@ -137,7 +137,7 @@ impl Bench {
         let reporting: Vec<LeaseId> = self.running.keys().copied().take(REPORTS_PER_ROUND).collect();
         for lease in reporting {
             let done = self.done_by_now(lease);
-            self.take(&Event::Progress { lease, done, saved: done, regime: None, loss: None });
+            self.take(&Event::Progress { lease, done, saved: done, regime: None, worked: None, loss: None });
         }
         for _ in 0..CHANGES_PER_ROUND {
             self.now = self.now + Span::from_secs(1);
