@@ -339,3 +339,19 @@ fn a_node_where_nothing_starts_is_suspected_and_left_alone() {
     let suspected = Note::Suspected(evenhand_core::NodeId(0));
     assert_eq!(records.iter().filter(|record| record.notes.contains(&suspected)).count(), 1);
 }
+
+#[test]
+fn a_job_that_mixes_models_gets_those_that_will_do_and_no_others() {
+    let mixes = |spec: &mut evenhand_core::JobSpec| {
+        spec.mixes_models = true;
+        spec.models = evenhand_core::ModelFilter::only([0, 2].map(evenhand_core::ModelIndex));
+    };
+    let stage = Stage::new("a100=2,v100=4,k80=2", 2).job_with(0, 4, 100, mixes);
+    let (ends, records) = stage.play(policy("las"));
+    assert_eq!(ends, [(0, 100.0)].into());
+    let started = records.iter().flat_map(|record| &record.commands).find_map(|command| match command {
+        Command::Start(lease) => Some(lease.gpus.seats().iter().map(|seat| seat.node.0).collect::<Vec<_>>()),
+        _ => None,
+    });
+    assert_eq!(started, Some(vec![0, 3]));
+}

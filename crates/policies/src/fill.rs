@@ -118,16 +118,39 @@ impl<'a> Room<'a> {
                 self.take(job, model, gpus, GpuCount::ZERO);
                 Ok(Grant::new(job.spec.id, gpus, Site::Model(model), reason))
             }
-            Err(Reason::NoRoom | Reason::NoModel) if job.spec.mixes_models && gpus <= self.total() => {
-                // Which model will count is the placer's choice, so it has to be within the limits of each.
-                if !self.snapshot.cluster.model_indices().all(|model| self.within_limits(job, model, gpus)) {
-                    return Err(Reason::OverLimit);
-                }
-                self.take_mixed(job, gpus);
-                Ok(Grant::new(job.spec.id, gpus, Site::Anywhere, reason))
-            }
+            Err(why @ Reason::NoRoom) if job.spec.mixes_models => self.grant_mixed(index, job, reason, why),
             Err(why) => Err(why),
         }
+    }
+
+    /// Grants a job that mixes models whatever is left of those that will do, the fastest first, as the placer seats it.
+    fn grant_mixed(
+        &mut self,
+        index: JobIndex,
+        job: &Job,
+        reason: Reason,
+        why: Reason,
+    ) -> Result<Grant, Reason> {
+        let (gpus, forecast) = (job.spec.gpus.min, self.snapshot.forecast(index));
+        let speed = |model: &ModelIndex| forecast.speed[*model].mean;
+        let mut models: Vec<ModelIndex> = self.snapshot.cluster.model_indices().collect();
+        models.retain(|model| job.spec.models.allows(*model) && speed(model).get() > 0.0);
+        models.sort_by_key(|model| (std::cmp::Reverse(speed(model).key()), *model));
+        if gpus > models.iter().map(|model| self.free[*model]).sum() {
+            return Err(why);
+        }
+        // Which model will count is the placer's choice, so it has to be within the limits of each.
+        if !models.iter().all(|model| self.within_limits(job, *model, gpus)) {
+            return Err(Reason::OverLimit);
+        }
+        let mut need = gpus;
+        for model in models {
+            let part = need.min(self.free[model]);
+            self.free[model] = self.free[model].less(part);
+            need = need.less(part);
+            self.count_against_limits(job, model, gpus);
+        }
+        Ok(Grant::new(job.spec.id, gpus, Site::Anywhere, reason))
     }
 
     /// Counts a job of one GPU that shares a GPU already granted: against limits only.
@@ -251,16 +274,6 @@ impl<'a> Room<'a> {
     fn take(&mut self, job: &Job, model: ModelIndex, gpus: GpuCount, own: GpuCount) {
         self.free[model] = self.free[model].less(gpus.less(own));
         self.count_against_limits(job, model, gpus);
-    }
-
-    fn take_mixed(&mut self, job: &Job, gpus: GpuCount) {
-        let mut need = gpus;
-        for model in self.snapshot.cluster.model_indices() {
-            let part = need.min(self.free[model]);
-            self.free[model] = self.free[model].less(part);
-            need = need.less(part);
-            self.count_against_limits(job, model, gpus);
-        }
     }
 
     fn within_limits(&self, job: &Job, model: ModelIndex, gpus: GpuCount) -> bool {

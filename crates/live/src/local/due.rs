@@ -67,7 +67,8 @@ impl LocalWorld {
                     done,
                     saved: done,
                     regime: None,
-                    worked: None, loss: None,
+                    worked: None,
+                    loss: None,
                 });
             }
         }

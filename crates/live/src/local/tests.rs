@@ -185,7 +185,14 @@ fn the_alarm_comes_after_the_news_it_is_to_be_judged_by() {
     eventually("the job has written", || world.scratch.progress(JobId(7)) > Work::ZERO);
     world.carry_out(&Command::WakeAt(Time::ZERO, Round(1)));
     let steps = Work::from_steps(4.0);
-    let progress = Event::Progress { lease: LeaseId(1), done: steps, saved: steps, regime: None, worked: None, loss: None };
+    let progress = Event::Progress {
+        lease: LeaseId(1),
+        done: steps,
+        saved: steps,
+        regime: None,
+        worked: None,
+        loss: None,
+    };
     let heard: Vec<_> = (0..3).map(|_| until(&mut world, |_| true)).collect();
     assert_eq!(heard, [Event::LeaseStarted(LeaseId(1)), progress, Event::RoundDue(Round(1))]);
 }

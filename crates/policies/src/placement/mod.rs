@@ -9,8 +9,8 @@ mod topology;
 
 use crate::registry::Registered;
 use evenhand_core::{
-    Cluster, Drop, FreeIndex, GpuCount, GpuMask, GpuSet, Grant, Locality, ModelIndex, NodeId, Placement,
-    Placer, Reason, Seat, Site, Snapshot,
+    Cluster, Drop, FreeIndex, GpuMask, GpuSet, Grant, Locality, ModelIndex, NodeId, Placement, Placer,
+    Reason, Seat, Site, Snapshot,
 };
 
 /// A placer and what is said of it.
@@ -125,7 +125,7 @@ impl<C: Choose> InOrder<C> {
         }
         let mixes = snapshot.jobs.by_id(grant.job).is_some_and(|job| job.spec.mixes_models);
         if mixes && grant.site == Site::Anywhere && grant.locality == Locality::Cluster {
-            return mixed(snapshot, room, grant.gpus).ok_or(why);
+            return mixed(snapshot, room, grant).ok_or(why);
         }
         Err(why)
     }
@@ -148,11 +148,11 @@ fn models(snapshot: &Snapshot, grant: &Grant) -> Vec<ModelIndex> {
     models
 }
 
-/// Whatever is free, model by model.
-fn mixed(snapshot: &Snapshot, room: &FreeIndex, need: GpuCount) -> Option<GpuSet> {
+/// Whatever is free of the models that will do, the fastest first.
+fn mixed(snapshot: &Snapshot, room: &FreeIndex, grant: &Grant) -> Option<GpuSet> {
     let mut seats = Vec::new();
-    let mut left = need.0;
-    for model in snapshot.cluster.model_indices() {
+    let mut left = grant.gpus.0;
+    for model in models(snapshot, grant) {
         left = fill(&mut seats, &snapshot.cluster, room, room.emptiest(model), left);
     }
     (left == 0).then(|| GpuSet::new(seats))
