@@ -355,3 +355,16 @@ fn a_job_that_mixes_models_gets_those_that_will_do_and_no_others() {
     });
     assert_eq!(started, Some(vec![0, 3]));
 }
+
+#[test]
+fn rounds_too_short_for_a_restart_are_noticed() {
+    // Two jobs take turns of ten seconds, and each turn begins with ten seconds of restoring.
+    let slow = |spec: &mut evenhand_core::JobSpec| spec.restart.restore = Span::from_secs(10);
+    let mut stage = Stage::new("v100=1", 1).job_with(0, 1, 100, slow).job_with(0, 1, 100, slow);
+    stage.engine.round = Span::from_secs(10);
+    let mut world = stage.world();
+    let abilities = world.abilities();
+    let mut engine = engine_with(policy("isolated"), stage.engine.clone(), abilities);
+    let outcome = evenhand_engine::run(&mut engine, &mut world, &mut |_| Ok(()));
+    assert!(matches!(outcome, Err(BackendError::NoProgress { .. })), "{outcome:?}");
+}

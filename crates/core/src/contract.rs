@@ -113,6 +113,19 @@ pub enum BackendError {
         /// The first of them.
         first: JobId,
     },
+    /// Jobs are started and stopped, and none gets anywhere.
+    #[error(
+        "in {rounds} rounds none of {jobs} jobs has made progress ({first} is the first): rounds are shorter than what \
+         stopping and starting again costs"
+    )]
+    NoProgress {
+        /// For how many rounds.
+        rounds: u32,
+        /// How many jobs are left.
+        jobs: u64,
+        /// The first of them.
+        first: JobId,
+    },
     /// The operating system or an outside service failed.
     #[error("{doing} failed: {source}")]
     Io {

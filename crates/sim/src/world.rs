@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// Rounds in which nothing runs and nothing is coming, after which nothing ever will.
 const STALLED_ROUNDS_MAX: u32 = 1000;
 
+/// Rounds in which no work was done that lasts, after which none ever will be.
+const FUTILE_ROUNDS_MAX: u32 = 10_000;
+
 /// The least time between two words of a job about how far it is.
 const PROGRESS_EVERY: Span = Span::from_minutes(30);
 
@@ -63,6 +66,8 @@ pub struct World {
     /// Crashes that were asked for.
     crashes: BTreeMap<JobId, Span>,
     idle_rounds: u32,
+    /// Rounds since some job last saved work that it had not saved before.
+    futile_rounds: u32,
 }
 
 impl World {
@@ -95,6 +100,7 @@ impl World {
             known_leases: Vec::new(),
             crashes: BTreeMap::new(),
             idle_rounds: 0,
+            futile_rounds: 0,
             workload,
         };
         world.open(nodes);
@@ -205,7 +211,31 @@ impl World {
         if self.idle_rounds > STALLED_ROUNDS_MAX && !self.agenda.has_news() {
             return self.nothing_left();
         }
+        self.futile_rounds += 1;
+        if self.futile_rounds > FUTILE_ROUNDS_MAX {
+            self.check_progress()?;
+        }
         Ok(Advance::Seen(Event::RoundDue(round)))
+    }
+
+    /// Time-slicing shorter than the cost of a restart would go on for ever.
+    fn check_progress(&mut self) -> Result<(), BackendError> {
+        let (now, pending) = (self.now, &self.pending);
+        let gains = |run: &mut Progressing| {
+            run.settle(now);
+            pending.get(&run.lease.job).is_some_and(|job| run.progress().0 > job.saved)
+        };
+        let lasting = self.running.values_mut().filter(|run| !run.stopping).any(gains);
+        match self.pending.first_key_value() {
+            Some((first, _)) if !lasting && !self.running.is_empty() => {
+                let (rounds, jobs) = (self.futile_rounds, self.pending.len() as u64);
+                Err(BackendError::NoProgress { rounds, jobs, first: *first })
+            }
+            _ => {
+                self.futile_rounds = 0;
+                Ok(())
+            }
+        }
     }
 
     /// Carries out an item of the agenda; not all of them are seen by the engine.
@@ -268,6 +298,9 @@ impl World {
         let finished = matches!(cause, EndCause::Finished { .. });
         let saved = if finished { done } else { saved };
         if let Some(pending) = self.pending.get_mut(&run.lease.job) {
+            if saved > pending.saved {
+                self.futile_rounds = 0;
+            }
             pending.saved = saved;
         }
         self.free(&run.lease);
