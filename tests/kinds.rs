@@ -368,3 +368,37 @@ fn rounds_too_short_for_a_restart_are_noticed() {
     let outcome = evenhand_engine::run(&mut engine, &mut world, &mut |_| Ok(()));
     assert!(matches!(outcome, Err(BackendError::NoProgress { .. })), "{outcome:?}");
 }
+
+#[test]
+fn an_elastic_job_alone_is_not_resized_for_nothing() {
+    let elastic = |spec: &mut evenhand_core::JobSpec| {
+        spec.gpus.max = GpuCount(16);
+        spec.restart.restore = Span::from_secs(100);
+    };
+    for name in ["slaq", "optimus", "afs"] {
+        let mut stage = Stage::new("v100=8", 8).job_with(0, 1, 3600, elastic);
+        stage.engine.round = Span::from_secs(10);
+        let (ends, records) = stage.play(policy(name));
+        let stops = records.iter().flat_map(|record| &record.commands);
+        let stops = stops.filter(|command| matches!(command, Command::Stop { .. })).count();
+        assert!(stops <= 1 && ends[&0] <= 1000.0, "{name}: {stops} stops, done at {}", ends[&0]);
+    }
+}
+
+#[test]
+fn published_variants_give_a_job_only_models_that_will_do() {
+    let only_slow = |spec: &mut evenhand_core::JobSpec| {
+        spec.models = evenhand_core::ModelFilter::only([evenhand_core::ModelIndex(1)]);
+    };
+    for name in ["isolated", "allox", "gandiva-fair"] {
+        let set =
+            [("variant", "fork"), ("reset", "0s")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let choice =
+            evenhand_core::Choice { name: name.into(), parameters: evenhand_core::Parameters(set.into()) };
+        let stage =
+            Stage::new("v100=2,k80=2", 1).job(0, 1, 100).job_with(0, 1, 100, only_slow).job(0, 2, 100);
+        let (ends, records) = stage.play(evenhand_policies::make(&choice).unwrap());
+        let refused = |record: &Record| record.notes.iter().any(|note| matches!(note, Note::PlanRefused(_)));
+        assert!(ends.len() == 3 && !records.iter().any(refused), "{name}: {ends:?}");
+    }
+}

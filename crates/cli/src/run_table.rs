@@ -128,7 +128,7 @@ pub fn single(report: &Report, summary: &Summary) -> String {
         ),
         ("wait for the first start", format!("mean {}, median {}", one(s.wait_mean_s), one(s.wait_p50_s))),
         (
-            "finish-time fairness",
+            "finish-time fairness, static",
             fairness(s.ftf_worst, and_mean(s.ftf_mean) + &and_p95(s.ftf_p95), s.unfair_fraction),
         ),
         ("  with contention met", fairness(s.ftf_dynamic_worst, String::new(), s.unfair_dynamic_fraction)),

@@ -219,3 +219,33 @@ fn a_generator_or_a_fault_that_makes_no_sense_is_refused() {
         refused(&folder, "compare case.toml", &["case.toml: ", field]);
     }
 }
+
+#[test]
+fn tenants_that_make_no_sense_are_refused() {
+    let folder = Folder::new("tenants");
+    folder.write("jobs.csv", "job_id,submit_s,gpus,duration_s,tenant\na,0,8,60,x\nb,0,1,60,y\n");
+    for (tables, words) in [
+        ("[[tenant]]\nname = \"x\"\nlimit = { v100 = 4 }\n", ["`x`", "job a needs 8 GPUs"]),
+        (
+            "[[tenant]]\nname = \"x\"\nparent = \"y\"\n[[tenant]]\nname = \"y\"\nparent = \"x\"\n",
+            ["parent", "contain itself"],
+        ),
+        ("[[tenant]]\nname = \"z\"\nweight = 2.0\n", ["`z`", "no job"]),
+        ("[[tenant]]\nname = \"x\"\n[[tenant]]\nname = \"x\"\n", ["`x`", "twice"]),
+    ] {
+        folder.write("case.toml", &format!("{SCENARIO}{tables}"));
+        refused(&folder, "compare case.toml", &words);
+    }
+}
+
+#[test]
+fn a_parameter_out_of_its_range_is_refused() {
+    let folder = Folder::new("ranges");
+    let trace = scenario("twenty.csv");
+    for set in
+        ["allox --set alpha=-1", "allox --set alpha=nan", "slaq --set decay=0", "equal-share --set repay=0s"]
+    {
+        let line = format!("simulate --trace {trace} --cluster v100=8 --policy {set}");
+        refused(&folder, &line, &["--set", "but it is a"]);
+    }
+}

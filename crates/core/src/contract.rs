@@ -106,7 +106,7 @@ pub struct Abilities {
 #[derive(Debug, Error)]
 pub enum BackendError {
     /// Jobs are left, nothing runs, and nothing will ever happen again.
-    #[error("nothing can happen any more, but {jobs} jobs have not ended ({first} is the first)")]
+    #[error("nothing can happen any more, but jobs are left: {jobs}, of which {first} is the first")]
     Stalled {
         /// How many.
         jobs: u64,
@@ -115,8 +115,8 @@ pub enum BackendError {
     },
     /// Jobs are started and stopped, and none gets anywhere.
     #[error(
-        "in {rounds} rounds none of {jobs} jobs has made progress ({first} is the first): rounds are shorter than what \
-         stopping and starting again costs"
+        "in {rounds} rounds no job has made progress, and {jobs} have not ended ({first} is the first): rounds may be \
+         shorter than what stopping and starting again costs, or nodes hardly ever up"
     )]
     NoProgress {
         /// For how many rounds.

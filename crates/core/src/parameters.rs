@@ -99,6 +99,21 @@ impl Parameters {
         text.parse().map_err(|_| Self::refuse(spec, text, allowed))
     }
 
+    /// The value of a parameter, read as a number from `least` to `most`.
+    pub fn number(&self, spec: &ParameterSpec, least: f64, most: f64) -> Result<f64, ParameterError> {
+        let allowed = format!("it is a number from {least} to {most}");
+        let number: f64 = self.read(spec, &allowed)?;
+        let fits = (least..=most).contains(&number);
+        if fits { Ok(number) } else { Err(Self::refuse(spec, self.text(spec), &allowed)) }
+    }
+
+    /// The value of a parameter, read as a length of time that is not zero.
+    pub fn span(&self, spec: &ParameterSpec) -> Result<Span, ParameterError> {
+        let allowed = "it is a duration such as 90s, 20m or 6h";
+        let span: Span = self.read(spec, allowed)?;
+        if span > Span::ZERO { Ok(span) } else { Err(Self::refuse(spec, self.text(spec), allowed)) }
+    }
+
     /// The value of a parameter, read as one of these words.
     pub fn word<T: Copy>(&self, spec: &ParameterSpec, words: &[(&str, T)]) -> Result<T, ParameterError> {
         let text = self.text(spec);

@@ -31,9 +31,9 @@ pub(crate) const ENTRY: Entry = Entry {
     promises: &[Promise::WorkConserving, Promise::CarriesBalances],
     parameters: &[PREEMPT_AT_ROUNDS, REPAY],
     build: |parameters| {
-        let repay: Span = parameters.read(&REPAY, "it is a duration such as 90s, 20m or 6h")?;
+        let repay = parameters.span(&REPAY)?;
         let preempt = Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?;
-        Ok(Box::new(EqualShare { preempt, repay: Span(repay.0.max(1)) }))
+        Ok(Box::new(EqualShare { preempt, repay }))
     },
 };
 

@@ -45,7 +45,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build: |parameters| {
         Ok(Box::new(Gandiva {
             preempt: Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?,
-            quantum: parameters.read(&QUANTUM, "it is a duration such as 90s, 20m or 6h")?,
+            quantum: parameters.span(&QUANTUM)?,
         }))
     },
 };

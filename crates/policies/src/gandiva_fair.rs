@@ -51,10 +51,10 @@ pub(crate) const ENTRY: Entry = Entry {
         if let Some(rounds) = fork(parameters)? {
             return Ok(Box::new(ProportionalShare { rounds }));
         }
-        let repay: Span = parameters.read(&REPAY, "it is a duration such as 90s, 20m or 6h")?;
+        let repay = parameters.span(&REPAY)?;
         Ok(Box::new(GandivaFair {
             preempt: Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?,
-            repay: Span(repay.0.max(1)),
+            repay,
             trades: parameters.read(&TRADE, "it is true or false")?,
         }))
     },

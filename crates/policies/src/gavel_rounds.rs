@@ -169,7 +169,8 @@ impl GavelRounds {
         let mut ran = BTreeMap::new();
         for model in snapshot.cluster.model_indices() {
             let total: f64 = books.time.values().map(|row| row[model]).sum();
-            let mut ranked: Vec<_> = jobs.iter().map(|job| (rank(books, job, model, total), *job)).collect();
+            let fitting = jobs.iter().filter(|job| runs_on(snapshot, job, model));
+            let mut ranked: Vec<_> = fitting.map(|job| (rank(books, job, model, total), *job)).collect();
             ranked.sort_by(|(a, _), (b, _)| descending(*a, *b));
             let mut free = snapshot.cluster.capacity(model);
             for ((priority, ..), job) in ranked {
@@ -188,6 +189,13 @@ impl GavelRounds {
         books.ran = ran;
         grants
     }
+}
+
+/// Whether a job can run on a GPU model at all.
+fn runs_on(snapshot: &Snapshot, job: &Job, model: ModelIndex) -> bool {
+    let index = snapshot.jobs.index(job.spec.id);
+    let speed = index.map_or(0.0, |index| snapshot.forecast(index).speed[model].mean.get());
+    job.spec.models.allows(model) && speed > 0.0
 }
 
 fn rank<T>(books: &Books<T>, job: &Job, model: ModelIndex, total: f64) -> (f64, f64, f64) {

@@ -43,7 +43,7 @@ pub(crate) const ENTRY: Entry = Entry {
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_AT_ROUNDS, THRESHOLDS, QUANTUM, SAMPLES],
     build: |parameters| {
-        let quantum_s: u32 = parameters.read(&QUANTUM, "it is a whole number of GPU-seconds")?;
+        let quantum_s = parameters.number(&QUANTUM, 1.0, 1e9)? as u32;
         Ok(Box::new(Gittins {
             preempt: Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?,
             thresholds: parameters.read(&THRESHOLDS, THRESHOLDS_ALLOWED)?,

@@ -2,9 +2,10 @@
 
 use crate::traces::synthetic::Synthetic;
 use crate::traces::{self, Sides, Throughputs};
-use crate::{ClusterSpec, Faults, InputError, NodeGroup, Semantics, Setup, Workload};
+use crate::{ClusterSpec, Faults, InputError, NodeGroup, Semantics, Setup, SimJob, Workload};
 use evenhand_core::{
-    Choice, EngineConfig, GpuCount, Parameters, PerModel, Restart, Span, Tenant, TenantId, Weight,
+    Choice, EngineConfig, GpuCount, ModelIndex, Parameters, PerModel, Restart, Span, Tenant, TenantId,
+    Tenants, Weight,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -174,6 +175,7 @@ impl Scenario {
         };
         workload.set_restart(self.restart()?);
         self.name_tenants(&mut workload, cluster)?;
+        self.check_tenants(&workload, cluster)?;
         Ok(workload)
     }
 
@@ -272,6 +274,53 @@ impl Scenario {
             tenant.guaranteed = self.quota(table.guaranteed.as_ref(), cluster, 0)?;
         }
         Ok(())
+    }
+
+    /// Refuses groups that contain themselves, tenants without jobs or members, and limits that some job can never meet.
+    fn check_tenants(&self, workload: &Workload, cluster: &ClusterSpec) -> Result<(), InputError> {
+        let wrong = |field: &str, value: &str, allowed: String| {
+            Err(InputError::field(0, field, value, allowed).within(&self.path))
+        };
+        let mut tenants = Tenants::default();
+        workload.tenants.iter().cloned().for_each(|tenant| tenants.put(tenant));
+        for (at, table) in self.tenant.iter().enumerate() {
+            if self.tenant[..at].iter().any(|other| other.name == table.name) {
+                return wrong("a tenant", &table.name, "it stands there twice".into());
+            }
+        }
+        for tenant in &workload.tenants {
+            // A walk that does not end within as many steps as there are tenants goes round in circles.
+            let steps = std::iter::successors(Some(tenant), |tenant| tenants.get(tenant.parent?));
+            if steps.take(workload.tenants.len() + 1).count() > workload.tenants.len() {
+                return wrong("the parent of a tenant", &tenant.name, "a group cannot contain itself".into());
+            }
+            let has_jobs = workload.jobs.iter().any(|job| job.truth.tenant == tenant.id);
+            let has_members = workload.tenants.iter().any(|other| other.parent == Some(tenant.id));
+            if !has_jobs && !has_members {
+                return wrong("a tenant", &tenant.name, "no job of the workload belongs to it".into());
+            }
+        }
+        let fits = |job: &SimJob, model: ModelIndex| {
+            let within =
+                |tenant: &Tenant| tenant.limit.is_none_or(|limit| job.truth.gpus.min <= limit[model]);
+            job.truth.speed(model).get() > 0.0
+                && job.truth.gpus.min.0 <= cluster.gpus_of(model)
+                && tenants.lineage(job.truth.tenant).all(within)
+        };
+        let models = || (0..cluster.models.len() as u16).map(ModelIndex);
+        let stuck = workload
+            .jobs
+            .iter()
+            .find(|job| !job.truth.mixes_models && !models().any(|model| fits(job, model)));
+        stuck.map_or(Ok(()), |job| {
+            let tenant = tenants.get(job.truth.tenant).map_or("", |tenant| tenant.name.as_str());
+            let (name, gpus) = (job.truth.name(), job.truth.gpus.min.0);
+            wrong(
+                "the limit of tenant",
+                tenant,
+                format!("its job {name} needs {gpus} GPUs at once and could never start"),
+            )
+        })
     }
 
     fn quota(

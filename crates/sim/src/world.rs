@@ -227,7 +227,7 @@ impl World {
         };
         let lasting = self.running.values_mut().filter(|run| !run.stopping).any(gains);
         match self.pending.first_key_value() {
-            Some((first, _)) if !lasting && !self.running.is_empty() => {
+            Some((first, _)) if !lasting => {
                 let (rounds, jobs) = (self.futile_rounds, self.pending.len() as u64);
                 Err(BackendError::NoProgress { rounds, jobs, first: *first })
             }

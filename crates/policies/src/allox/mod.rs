@@ -58,14 +58,14 @@ pub(crate) const ENTRY: Entry = Entry {
     promises: &[Promise::NeverPreempts],
     parameters: &[ALPHA, BANDS, VARIANT, RESET, ROUND],
     build: |parameters| {
-        let alpha: f64 = parameters.read(&ALPHA, "it is a number between 0 and 1")?;
+        let alpha = parameters.number(&ALPHA, 0.0, 1.0)?;
         let bands: usize = parameters.read(&BANDS, "it is a whole number")?;
         if let Some(rounds) = fork(parameters)? {
             // The fork's own default.
             let alpha = if parameters.0.contains_key(ALPHA.name) { alpha } else { 0.2 };
             return Ok(Box::new(ForkMatching { rounds, alpha }));
         }
-        Ok(Box::new(Allox { alpha: if alpha.is_finite() { alpha.clamp(0.0, 1.0) } else { 1.0 }, bands }))
+        Ok(Box::new(Allox { alpha, bands }))
     },
 };
 

@@ -119,11 +119,25 @@ fn decide<K: Ord>(
         }
     }
     grow(&mut parts, &mut room);
+    for part in &mut parts {
+        part.keep_what_nobody_else_wants(&mut room);
+    }
     plan.grants = parts.into_iter().map(|part| part.grant).collect();
     plan
 }
 
 impl Part<'_> {
+    /// A job that runs is not made smaller for GPUs that would then idle: the restart would be for nothing.
+    fn keep_what_nobody_else_wants(&mut self, room: &mut Room<'_>) {
+        let held = self.snapshot.leases.of_job(Some(self.job)).filter(|lease| lease.is_lasting());
+        let (Some(model), Some(lease)) = (self.model, held) else { return };
+        let back = lease.gpus.count().less(self.grant.gpus);
+        let same_model = self.snapshot.model_of(lease) == Some(model);
+        if same_model && back > GpuCount::ZERO && back <= room.most_more(self.job, model) {
+            room.grow(&mut self.grant, self.job, model, back);
+        }
+    }
+
     /// Fills in what each size is worth; a job of unknown worth is settled at its least.
     fn value(&mut self, worth: impl Fn(&Self, ModelIndex, GpuCount) -> Option<f64>) {
         let Some(model) = self.model else { return };

@@ -16,7 +16,7 @@ use crate::fill::{PREEMPT_AT_ROUNDS, Preempt};
 use crate::registry::{Entry, Promise};
 use evenhand_core::{
     GpuCount, Job, JobIndex, Limits, Locality, ModelIndex, ParameterSpec, Plan, Policy, PolicyError, Ratio,
-    Snapshot, Span,
+    Snapshot,
 };
 use std::cmp::Reverse;
 
@@ -36,16 +36,9 @@ pub(crate) const ENTRY: Entry = Entry {
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_AT_ROUNDS, EPOCH, DECAY],
     build: |parameters| {
-        let epoch: Span = parameters.read(&EPOCH, "it is a duration such as 90s, 20m or 6h")?;
-        let decay: Ratio = parameters.read::<f64>(&DECAY, "it is a positive number").and_then(|decay| {
-            Ratio::new(decay).map_err(|_| evenhand_core::ParameterError::Value {
-                name: DECAY.name.into(),
-                value: decay.to_string(),
-                allowed: "it is a positive number".into(),
-            })
-        })?;
+        let (epoch, decay) = (parameters.span(&EPOCH)?, parameters.number(&DECAY, 0.001, 1000.0)?);
         let preempt = Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?;
-        Ok(Box::new(Slaq { preempt, epoch_s: epoch.seconds(), decay: decay.get() }))
+        Ok(Box::new(Slaq { preempt, epoch_s: epoch.seconds(), decay }))
     },
 };
 

@@ -45,7 +45,7 @@ fn fairness(summary: &Summary) -> Vec<String> {
         percent(summary.unfair_dynamic_fraction),
     );
     vec![
-        card("Worst fairness ratio", &amount(summary.ftf_fluid_worst), &worst),
+        card("Worst fairness ratio, fluid", &amount(summary.ftf_fluid_worst), &worst),
         card("Jobs treated unfairly", &percent(summary.unfair_fluid_fraction), &unfair),
         card(
             "Evenness",

@@ -266,12 +266,8 @@ fn translate(
     let runs = |model: usize| spec.speed(ModelIndex(model as u16)) > Rate::ZERO;
     if !(0..cluster.models.len()).any(runs) {
         let names: Vec<_> = cluster.models.iter().map(|model| model.name.as_str()).collect();
-        return Err(InputError::field(
-            line,
-            "models",
-            "",
-            format!("the job can run on none of the cluster's GPU models ({})", names.join(", ")),
-        ));
+        let allowed = format!("the job can run on none of the cluster's GPU models ({})", names.join(", "));
+        return Err(InputError { line, allowed, ..InputError::default() });
     }
     Ok(())
 }

@@ -18,6 +18,9 @@ pub(crate) const ENTRY: TraceEntry = TraceEntry {
     read,
 };
 
+/// A century, in seconds.
+const DURATION_S_MAX: f64 = 3.2e9;
+
 /// The columns, what they mean, and whether they must be there.
 pub const COLUMNS: &[(&str, bool, &str)] = &[
     ("job_id", true, "names the job; each name once"),
@@ -167,6 +170,14 @@ impl Reader {
             ));
         }
         let duration = cells.needed("duration_s", 0.001, "a number of seconds of at least 0.001")?;
+        if duration > DURATION_S_MAX {
+            return Err(InputError::field(
+                cells.line,
+                "duration_s",
+                duration,
+                "no job takes longer than a century",
+            ));
+        }
         let steps = cells.number("steps", 0.001, "more than 0")?.unwrap_or(duration);
         let tenant = self.tenant(cells.text("tenant").unwrap_or("everybody"));
         let mut spec = JobSpec::new(JobId(0), tenant, gpus, Some(Work::from_steps(steps)));
