@@ -62,5 +62,5 @@ pub fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
 
 /// Makes a folder for results.
 pub fn make_folder(folder: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))
+    std::fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))
 }

@@ -21,9 +21,10 @@ pub struct Comparison {
     pub setups: Vec<Setup>,
 }
 
-/// Runs that came to their end.
+/// Runs that came to their end, and how many did not.
 pub struct Compared {
     runs: Vec<(Finished, Summary)>,
+    failed: usize,
 }
 
 /// Runs them all and says what came of it.
@@ -36,11 +37,15 @@ pub fn run(args: &Compare) -> Result<()> {
     let page = args.out.join("report.html");
     compared.write_page(&page, &format!("Policies compared on {}", what.unwrap_or_default()))?;
     if args.json {
-        return compared.say_json();
+        compared.say_json()?;
+        return compared.check();
     }
     compared.say_table()?;
     output::say(&format!("\nreport   {}", page.display()))?;
-    ledgers.map_or(Ok(()), |folder| output::say(&format!("ledgers  {}", folder.display())))
+    if let Some(folder) = ledgers {
+        output::say(&format!("ledgers  {}", folder.display()))?;
+    }
+    compared.check()
 }
 
 /// What the flags describe.
@@ -132,16 +137,38 @@ impl Comparison {
         drop(tells);
         drop(progress);
         for (setup, result) in self.setups.iter().zip(results) {
-            let run = result.with_context(|| format!("policy {}, seed {}", setup.policy.name, setup.seed))?;
+            // One policy that cannot do the work does not take the others' results along.
+            let what = || format!("policy {}, seed {}", setup.policy.name, setup.seed);
+            let run = match result {
+                Ok(run) => run,
+                Err(error) if self.setups.len() == 1 => return Err(error).with_context(what),
+                Err(error) => {
+                    output::note(&format!("error: {}: {error}", what()));
+                    continue;
+                }
+            };
             let summary = run.report.summary(&run.costs);
             inputs::warn_about_unended(&summary.policy, summary.jobs, summary.finished);
             runs.push((run, summary));
         }
-        Ok(Compared { runs })
+        let failed = self.setups.len() - runs.len();
+        anyhow::ensure!(!runs.is_empty(), "none of {failed} runs came to its end");
+        Ok(Compared { runs, failed })
     }
 }
 
 impl Compared {
+    /// An error if some runs did not come to their end: to be raised when the others have been told of.
+    pub fn check(&self) -> Result<()> {
+        anyhow::ensure!(
+            self.failed == 0,
+            "{} of {} runs did not come to their end",
+            self.failed,
+            self.failed + self.runs.len()
+        );
+        Ok(())
+    }
+
     /// Writes one page about all runs.
     pub fn write_page(&self, path: &Path, title: &str) -> Result<()> {
         let runs: Vec<_> = self.runs.iter().map(|(run, summary)| (&run.report, summary)).collect();

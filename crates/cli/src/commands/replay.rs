@@ -4,7 +4,7 @@ use crate::args::Replay;
 use crate::failure::{survive, wrong};
 use crate::{ledger_file, numbers, output};
 use anyhow::{Result, bail};
-use evenhand_core::{Command, Record};
+use evenhand_core::{Command, Record, Time};
 use evenhand_engine::{Difference, ReplayError, replay};
 use std::path::Path;
 
@@ -74,22 +74,27 @@ fn told(command: &Command) -> String {
             lease.job,
             lease.id,
             text(&lease.gpus),
-            evenhand_core::Span(lease.expires.0),
+            exact(lease.expires),
             text(&lease.reason)
         ),
         Command::Renew { lease, expires } => {
-            format!("renew {lease} until {}", evenhand_core::Span(expires.0))
+            format!("renew {lease} until {}", exact(*expires))
         }
         Command::Resize { lease, gpus } => format!("resize {lease} to {}", text(gpus)),
         Command::Stop { lease, reason, .. } => format!("stop {lease} ({})", text(reason)),
         Command::End { job, outcome, attained } => {
-            format!("end {job} ({}) with {:.3} GPU-hours", text(outcome), attained.hours())
+            format!("end {job} ({}) with {} GPU-ms", text(outcome), attained.0)
         }
         Command::AskForBids { offers, until } => {
-            format!("ask {} apps for bids until {}", offers.len(), evenhand_core::Span(until.0))
+            format!("ask {} apps for bids until {}", offers.len(), exact(*until))
         }
         Command::WakeAt(time, round) => format!("wake at {} ms for round {}", time.0, round.0),
     }
+}
+
+/// To the millisecond: a difference must be seen.
+fn exact(time: Time) -> String {
+    format!("{} ms", time.0)
 }
 
 fn listed(title: &str, parts: &[String]) -> String {
