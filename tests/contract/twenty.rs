@@ -10,7 +10,8 @@ use evenhand_core::{Choice, Command, EngineConfig, Event, JobId, Random, Record,
 use evenhand_engine::run;
 use evenhand_sim::{Setup, engine_for};
 
-/// The seed of the first workload, counting from 0, whose ends lie at least `GAP_MS` apart under every policy below.
+/// The first seed, counting from 0, for which `smallest_gap` is at least `GAP_MS`: no two leases end close together
+/// under any policy below.
 const SEED: u64 = 8435;
 const GAP_MS: u64 = 225;
 const POLICIES: [&str; 2] = ["fifo", "srsf"];
@@ -67,13 +68,6 @@ fn smallest_gap(seed: u64) -> u64 {
 #[test]
 fn the_chosen_workload_has_nothing_close_together() {
     assert!(smallest_gap(SEED) >= GAP_MS, "ends are {} ms apart", smallest_gap(SEED));
-}
-
-#[test]
-#[ignore = "finds the seed above anew"]
-fn find_a_workload_with_nothing_close_together() {
-    let found = (0..1_000_000).find(|seed| smallest_gap(*seed) >= GAP_MS);
-    assert_eq!(found, Some(SEED));
 }
 
 #[test]
