@@ -402,3 +402,20 @@ fn published_variants_give_a_job_only_models_that_will_do() {
         assert!(ends.len() == 3 && !records.iter().any(refused), "{name}: {ends:?}");
     }
 }
+
+#[test]
+fn a_tenant_is_not_owed_more_than_it_may_hold() {
+    let limited = evenhand_core::PerModel::all(GpuCount(1));
+    let stage = Stage::new("v100=4", 4).tenant("ann").job(0, 1, 3600).job(0, 1, 3600).limit(limited);
+    let mut world = stage.world();
+    let abilities = world.abilities();
+    let header = evenhand_sim::Setup::default().header(abilities, "simulated");
+    let mut report = evenhand_report::Report::new(&header);
+    let mut engine = engine_with(policy("las"), stage.engine.clone(), abilities);
+    let (ends, records) = stage.play_in(&mut engine, &mut world);
+    for record in &records {
+        report.take(record);
+    }
+    let row = &report.tenants()[0];
+    assert!(ends.len() == 2 && (row.owed_gpu_hours - 2.0).abs() < 1e-9, "owed {}", row.owed_gpu_hours);
+}

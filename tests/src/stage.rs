@@ -2,8 +2,8 @@
 
 use crate::{Witness, engine_with};
 use evenhand_core::{
-    App, AppId, Backend, Command, EngineConfig, Goal, JobId, JobSpec, Node, Policy, Record, Span, Tenant,
-    TenantId, Time, Work,
+    App, AppId, Backend, Command, EngineConfig, Goal, GpuCount, JobId, JobSpec, Node, PerModel, Policy,
+    Record, Span, Tenant, TenantId, Time, Work,
 };
 use evenhand_engine::{Engine, run};
 use evenhand_sim::{ClusterSpec, Faults, SimJob, Workload, World};
@@ -40,6 +40,14 @@ impl Stage {
     pub fn tenant(mut self, name: &str) -> Self {
         let id = TenantId(self.workload.tenants.len() as u32);
         self.workload.tenants.push(Tenant::new(id, name));
+        self
+    }
+
+    /// Limits the last tenant.
+    pub fn limit(mut self, limit: PerModel<GpuCount>) -> Self {
+        if let Some(tenant) = self.workload.tenants.last_mut() {
+            tenant.limit = Some(limit);
+        }
         self
     }
 

@@ -108,7 +108,7 @@ impl Book {
     fn event(&mut self, event: &Event, tell: Listener<'_>) {
         match event {
             Event::Submitted(spec) => self.submit(spec),
-            Event::TenantChanged(tenant) => self.standings.change(tenant),
+            Event::TenantChanged(tenant) => self.standings.change(tenant, self.machines.models_count()),
             Event::LeaseEnded { lease, done, saved, cause } => {
                 self.end_lease(*lease, *done, *saved, *cause, tell);
             }

@@ -74,6 +74,11 @@ impl Machines {
         self.rows.get(node.index()).map_or(0, |row| row.gpus)
     }
 
+    /// How many GPU models there are.
+    pub fn models_count(&self) -> usize {
+        self.models.len()
+    }
+
     /// How many nodes were ever seen.
     pub fn len(&self) -> usize {
         self.rows.len()

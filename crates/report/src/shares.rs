@@ -1,7 +1,7 @@
 //! What each tenant received against what it was owed.
 //!
 //! At every instant a tenant with active jobs is owed its weighted max-min share of the capacity: weights are those of
-//! tenants, and a tenant's demand is the sum of the most GPUs that each of its active jobs can use. What it received
+//! tenants, and a tenant's demand is the sum of the most GPUs that each of its active jobs can use, within its own limit. What it received
 //! is the GPUs its leases hold. Both are integrated over time.
 //!
 //! Groups of tenants are not looked at: every tenant counts with its own weight among all tenants.
@@ -70,7 +70,7 @@ impl Shares {
         let rows = book.standings.rows();
         let present: Vec<usize> = book.standings.present().collect();
         let parties: Vec<(f64, f64)> =
-            present.iter().map(|at| (Weight::get(rows[*at].weight), rows[*at].demand as f64)).collect();
+            present.iter().map(|at| (Weight::get(rows[*at].weight), rows[*at].wants())).collect();
         let owed = water_fill(&parties, f64::from(book.machines.capacity().0));
         self.division.clear();
         self.division.extend(present.iter().zip(owed).map(|(at, owed)| (*at, owed, rows[*at].leased as f64)));

@@ -28,8 +28,17 @@ pub struct Standing {
     pub active: u64,
     /// The most GPUs that its active jobs can use.
     pub demand: u64,
+    /// The most GPUs that it may hold.
+    pub limit: u64,
     /// GPUs that its leases hold.
     pub leased: u64,
+}
+
+impl Standing {
+    /// GPUs that it could use if it were alone.
+    pub fn wants(&self) -> f64 {
+        self.demand.min(self.limit) as f64
+    }
 }
 
 impl Standings {
@@ -43,9 +52,12 @@ impl Standings {
         self.present.iter().copied()
     }
 
-    /// A tenant appears or changes.
-    pub fn change(&mut self, tenant: &Tenant) {
+    /// A tenant appears or changes, in a cluster of so many GPU models.
+    pub fn change(&mut self, tenant: &Tenant, models_count: usize) {
         let row = self.row(tenant.id);
+        let limits =
+            tenant.limit.map(|limit| limit.values().take(models_count).map(|gpus| u64::from(gpus.0)).sum());
+        row.limit = limits.unwrap_or(u64::MAX);
         row.name.clone_from(&tenant.name);
         row.weight = tenant.weight;
         self.changes += 1;
@@ -96,8 +108,8 @@ impl Standings {
     fn row(&mut self, tenant: TenantId) -> &mut Standing {
         while self.rows.len() <= tenant.index() {
             let name = format!("tenant-{}", self.rows.len());
-            let (weight, jobs, active, demand, leased) = (Weight::ONE, 0, 0, 0, 0);
-            self.rows.push(Standing { name, weight, jobs, active, demand, leased });
+            let (weight, limit) = (Weight::ONE, u64::MAX);
+            self.rows.push(Standing { name, weight, limit, jobs: 0, active: 0, demand: 0, leased: 0 });
         }
         &mut self.rows[tenant.index()]
     }
