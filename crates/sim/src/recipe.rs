@@ -141,6 +141,11 @@ impl Recipe {
     /// epoch falls back to the first batch (an off-by-one of the original that its ratios contain).
     pub fn profile_time(&self, model: ModelIndex) -> Option<Span> {
         let epochs = self.epochs();
+        if self.adaptation == Adaptation::Static {
+            let rate = self.rates.get(&self.batch)?[model].get();
+            let seconds = epochs as f64 * self.dataset as f64 / f64::from(self.batch.max(1)) / rate;
+            return seconds.is_finite().then(|| Span::from_seconds(seconds));
+        }
         let mut seconds = 0.0;
         for epoch in 0..epochs {
             let wanted = match self.adaptation {

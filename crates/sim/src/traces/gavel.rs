@@ -33,6 +33,9 @@ fn recognises(opening: &Opening<'_>) -> bool {
         .is_some_and(|layout| [layout.steps, layout.gang, layout.arrival].into_iter().all(number))
 }
 
+/// The most epochs of a job whose batch size changes.
+const EPOCHS_MAX: u64 = 100_000;
+
 /// Where the fields are.
 struct Layout {
     steps: usize,
@@ -123,6 +126,10 @@ fn job(
     let mut job_recipe = None;
     if let Some(table) = table {
         let found = recipe(fields[0], gang, steps, adaptation(layout.mode.map(|at| fields[at])), table)?;
+        // A walk over epochs must end, whatever number of steps the row claims.
+        if found.adaptation != Adaptation::Static && found.epochs() > EPOCHS_MAX {
+            return Err(Warning::BadRow);
+        }
         describe(&mut spec, &found, fields[0], table);
         job_recipe = Some(Arc::new(found));
     } else {
@@ -183,6 +190,9 @@ fn describe(spec: &mut JobSpec, recipe: &Recipe, kind: &str, table: &Throughputs
             table.slowdown_spread(kind, recipe.gang).and_then(|slowdown| Ratio::new(slowdown).ok())
     {
         spec.scaling.by_span = Some([Ratio::ONE, Ratio::ONE, slowdown, slowdown]);
+    }
+    if recipe.adaptation == Adaptation::Static {
+        return;
     }
     let mut last = recipe.batch;
     for epoch in 0..recipe.epochs() {
