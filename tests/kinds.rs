@@ -419,3 +419,17 @@ fn a_tenant_is_not_owed_more_than_it_may_hold() {
     let row = &report.tenants()[0];
     assert!(ends.len() == 2 && (row.owed_gpu_hours - 2.0).abs() < 1e-9, "owed {}", row.owed_gpu_hours);
 }
+
+#[test]
+fn a_checkpoint_that_is_being_written_is_lost_with_its_node() {
+    // Preempted at 100 s, the first job writes for 40 s; its node fails at 120 s, and nothing was saved before.
+    let saves = |spec: &mut evenhand_core::JobSpec| spec.restart.save = Span::from_secs(40);
+    let stage = Stage::new("v100=1", 1).job_with(0, 1, 1000, saves).job(100, 1, 50);
+    let node = evenhand_core::NodeId(0);
+    let mut world = stage.world().with_outage(node, Time::from_seconds(120.0), Time::from_seconds(200.0));
+    let abilities = world.abilities();
+    let mut engine = engine_with(policy("srtf"), stage.engine.clone(), abilities);
+    let (ends, _) = stage.play_in(&mut engine, &mut world);
+    // The short one runs from 200 to 250; the long one then begins anew.
+    assert_eq!(ends, [(1, 250.0), (0, 1250.0)].into());
+}

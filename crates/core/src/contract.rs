@@ -1,8 +1,8 @@
 //! What the parts owe each other.
 
 use crate::{
-    Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuSet, Grant, Interference, Job, JobId,
-    Plan, Record, Round, Snapshot, Span, Time,
+    Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuId, GpuSet, Grant, Interference, Job,
+    JobId, LeaseId, Plan, Record, Snapshot, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -137,13 +137,13 @@ pub enum BackendError {
     /// The ledger could not be written.
     #[error("the ledger could not be written: {0}")]
     Ledger(std::io::Error),
-    /// The engine found that a law of its own was broken.
-    #[error("round {} broke a law: {law}", round.0)]
-    Law {
-        /// Which round.
-        round: Round,
-        /// Which law.
-        law: String,
+    /// A GPU was given away while another lease holds it.
+    #[error("{gpu} is given to {lease} while another lease holds it")]
+    TakenTwice {
+        /// Which GPU.
+        gpu: GpuId,
+        /// The lease that came second.
+        lease: LeaseId,
     },
 }
 

@@ -1,6 +1,6 @@
 //! What is going to happen, ordered by time, then rank, then the order in which it was noted down.
 
-use evenhand_core::{LeaseId, NodeId, Time};
+use evenhand_core::{LeaseId, NodeId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -9,8 +9,8 @@ use std::collections::BinaryHeap;
 pub(crate) enum Item {
     /// The next turn in a running job: it finishes, crashes or changes speed. Void if the run's turn changed since.
     Turn(LeaseId, u32),
-    /// A checkpoint on the way out is written, or the grace is over.
-    Saved(LeaseId),
+    /// A checkpoint on the way out is written, or this grace is over.
+    Saved(LeaseId, Span),
     /// A node fails.
     NodeFails(NodeId),
     /// A node comes back.
@@ -25,7 +25,7 @@ impl Item {
     /// Ties in time: ends first, then nodes; expiry comes after everything else, also after a round.
     fn rank(self) -> u8 {
         match self {
-            Self::Turn(..) | Self::Saved(_) => RANK_END,
+            Self::Turn(..) | Self::Saved(..) => RANK_END,
             Self::NodeFails(_) | Self::NodeReturns(_) | Self::NodeSlows(..) => RANK_NODE,
             Self::Expiry(_) => RANK_EXPIRY,
         }

@@ -133,9 +133,11 @@ impl Progressing {
         self.rate = Rate::ZERO;
     }
 
-    /// Writes a checkpoint of all that is done.
-    pub fn save(&mut self) {
-        self.saved = self.done;
+    /// Writes a checkpoint of all that is done, if the grace is long enough for it.
+    pub fn save_within(&mut self, grace: Span) {
+        if self.truth.restart.save <= grace {
+            self.saved = self.done;
+        }
     }
 
     /// How far the job is, if it has been silent for so long.
