@@ -1,0 +1,8 @@
+//! Optimisation without jobs: linear programs by name, and the divisions of a cluster that have faster exact methods of their own.
+//!
+//! Whatever divides the cluster takes a [`Market`] and gives a [`Division`]: a division that can be carried out, a bound on
+//! what any division could reach, and so the gap between the two.
+
+mod market;
+
+pub use market::{Division, Market, MarketError, Matrix, dot};
