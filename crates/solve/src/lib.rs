@@ -3,6 +3,8 @@
 //! Whatever divides the cluster takes a [`Market`] and gives a [`Division`]: a division that can be carried out, a bound on
 //! what any division could reach, and so the gap between the two.
 
+mod classes;
 mod market;
 
+pub use classes::Classes;
 pub use market::{Division, Market, MarketError, Matrix, dot};
