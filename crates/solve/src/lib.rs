@@ -4,7 +4,13 @@
 //! what any division could reach, and so the gap between the two.
 
 mod classes;
+pub mod instances;
+mod levels;
 mod market;
+mod master;
+mod ordered;
+mod vertex;
 
 pub use classes::Classes;
+pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, water_filling};
 pub use market::{Division, Market, MarketError, Matrix, dot};

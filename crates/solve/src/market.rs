@@ -210,6 +210,12 @@ pub struct Division {
 }
 
 impl Division {
+    /// Nothing for nobody.
+    pub fn empty(market: &Market) -> Self {
+        let shares = Matrix::zeros(0, market.models());
+        Self { shares, value: 0.0, bound: 0.0, prices: vec![0.0; market.models()], steps: 0 }
+    }
+
     /// How much better the best division is at most, relative to the bound: 0 = this one is the best.
     pub fn gap(&self) -> f64 {
         let scale = self.bound.abs().max(f64::MIN_POSITIVE);

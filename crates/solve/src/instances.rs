@@ -1,0 +1,67 @@
+//! Random markets for tests and benchmarks: the families in which the claims about fair divisions were checked.
+
+use crate::{Market, Matrix};
+use evenhand_core::Random;
+
+/// How the speedups of a random market are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Every party is faster on every later model, by factors of its own.
+    Mono,
+    /// As `Mono`, and whoever gains more from one step up gains more from every step up.
+    Ordered,
+    /// Any order of models.
+    Free,
+}
+
+/// All families.
+pub const FAMILIES: [Family; 3] = [Family::Mono, Family::Ordered, Family::Free];
+
+/// A market of up to 8 parties and 5 models, of weight 1 and without demands.
+pub fn small(family: Family, random: &mut Random) -> Market {
+    let parties = 2 + random.below(7) as usize;
+    let models = 2 + random.below(4) as usize;
+    market(family, parties, models, random)
+}
+
+/// A market of this size: capacities from 1 to 8 GPUs.
+pub fn market(family: Family, parties: usize, models: usize, random: &mut Random) -> Market {
+    let mut rows: Vec<Vec<f64>> = (0..parties).map(|_| row(family, models, random)).collect();
+    if family == Family::Ordered {
+        for step in 1..models {
+            let mut factors: Vec<f64> = (0..parties).map(|_| random.between(1.0, 3.0)).collect();
+            factors.sort_by(f64::total_cmp);
+            for (row, factor) in rows.iter_mut().zip(factors) {
+                row[step] = row[step - 1] * factor;
+            }
+        }
+    }
+    let capacity = (0..models).map(|_| 1.0 + random.below(8) as f64).collect();
+    Market::new(Matrix::from_rows(&rows), capacity)
+}
+
+fn row(family: Family, models: usize, random: &mut Random) -> Vec<f64> {
+    let mut row = vec![1.0; models];
+    for model in 1..models {
+        row[model] = match family {
+            Family::Free => random.between(0.3, 6.0),
+            Family::Mono | Family::Ordered => row[model - 1] * random.between(1.0, 3.0),
+        };
+    }
+    row
+}
+
+/// The benchmark's market: all rows distinct, `w_ij = w_i,j-1 (1 + U(0, 3/k))`, `m_j = n/k U(0.5, 1.5)`.
+pub fn benchmark(parties: usize, models: usize, random: &mut Random) -> Market {
+    let mut speedups = Matrix::zeros(parties, models);
+    for party in 0..parties {
+        let row = speedups.row_mut(party);
+        row[0] = 1.0;
+        for model in 1..models {
+            row[model] = row[model - 1] * (1.0 + random.between(0.0, 3.0 / models as f64));
+        }
+    }
+    let each = parties as f64 / models as f64;
+    let capacity = (0..models).map(|_| each * random.between(0.5, 1.5)).collect();
+    Market::new(speedups, capacity)
+}
