@@ -4,13 +4,18 @@
 //! what any division could reach, and so the gap between the two.
 
 mod classes;
+mod demands;
 pub mod instances;
 mod levels;
 mod market;
 mod master;
+mod nash;
 mod ordered;
+mod partial;
 mod vertex;
 
 pub use classes::Classes;
 pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, water_filling};
 pub use market::{Division, Market, MarketError, Matrix, dot};
+pub use nash::nash;
+pub use partial::{kept_fractions, partial};

@@ -71,6 +71,9 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+/// Less of a model than this part of it is a rounding error.
+const SOME: f64 = 1e-9;
+
 /// What is to be divided, and what each party makes of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Market {
@@ -150,6 +153,24 @@ impl Market {
     /// u_i for a row of shares.
     pub fn throughput(&self, party: usize, shares: &[f64]) -> f64 {
         dot(self.speedups.row(party), shares)
+    }
+
+    /// What is left when some have gone with their shares.
+    pub(crate) fn without(&self, gone: &[bool], shares: &Matrix) -> Self {
+        let mut capacity = self.capacity.clone();
+        for (party, _) in gone.iter().enumerate().filter(|(_, gone)| **gone) {
+            capacity.iter_mut().zip(shares.row(party)).for_each(|(left, taken)| *left -= taken);
+        }
+        for (left, all) in capacity.iter_mut().zip(&self.capacity) {
+            if *left <= SOME * all {
+                *left = 0.0;
+            }
+        }
+        let stays = |party: &usize| !gone[*party];
+        let rows: Vec<&[f64]> = (0..gone.len()).filter(stays).map(|party| self.speedups.row(party)).collect();
+        let kept = |values: &[f64]| (0..gone.len()).filter(stays).map(|party| values[party]).collect();
+        let rest = Self::new(Matrix::from_rows(&rows), capacity);
+        rest.weighing(kept(&self.weights)).demanding(kept(&self.demands))
     }
 
     /// Whether every number makes sense and every party can run somewhere. Whoever solves may rely on it.

@@ -111,9 +111,6 @@ fn by_classes(market: &Market, solve: impl Fn(&Market) -> Division) -> Result<Di
     Ok(classes.expand(solve(&classes.market)))
 }
 
-/// Less of a model than this part of it is a rounding error.
-const SOME: f64 = 1e-9;
-
 /// Raises everybody; whoever is stuck keeps what it has and leaves with it; the others rise on with the rest.
 ///
 /// Nothing is lost by that. At the prices of a turn the stuck spend the cluster's whole worth, so whatever has a price is
@@ -133,30 +130,12 @@ fn rise_in_turn(market: &Market, effort: &Effort) -> Division {
             all.row_mut(*party).copy_from_slice(division.shares.row(at));
         }
         steps += division.steps;
-        rest = without(&rest, &stuck, &division.shares);
+        rest = rest.without(&stuck, &division.shares);
         here = here.into_iter().zip(stuck).filter(|(_, stuck)| !stuck).map(|(party, _)| party).collect();
         first.get_or_insert(division);
     }
     // The certificate is that of the first turn: how high everybody can stand.
     Division { shares: all, steps, ..first.unwrap_or_else(|| Division::empty(market)) }
-}
-
-/// What is left of a market when some have gone with their shares.
-fn without(market: &Market, gone: &[bool], shares: &Matrix) -> Market {
-    let mut capacity = market.capacity.clone();
-    for (party, _) in gone.iter().enumerate().filter(|(_, gone)| **gone) {
-        capacity.iter_mut().zip(shares.row(party)).for_each(|(left, taken)| *left -= taken);
-    }
-    for (left, all) in capacity.iter_mut().zip(&market.capacity) {
-        if *left <= SOME * all {
-            *left = 0.0;
-        }
-    }
-    let stays = |party: &usize| !gone[*party];
-    let rows: Vec<&[f64]> = (0..gone.len()).filter(stays).map(|party| market.speedups.row(party)).collect();
-    let kept = |values: &[f64]| (0..gone.len()).filter(stays).map(|party| values[party]).collect();
-    let rest = Market::new(Matrix::from_rows(&rows), capacity);
-    rest.weighing(kept(&market.weights)).demanding(kept(&market.demands))
 }
 
 #[cfg(test)]
