@@ -354,6 +354,30 @@ fn a_job_that_mixes_models_gets_those_that_will_do_and_no_others() {
         _ => None,
     });
     assert_eq!(started, Some(vec![0, 3]));
+    // Renewed at the round in between, its lease counts against both models, each with what it has.
+    let refused = |record: &Record| record.notes.iter().any(|note| matches!(note, Note::PlanRefused(_)));
+    assert!(!records.iter().any(refused));
+}
+
+#[test]
+fn a_lease_that_is_kept_counts_against_its_model() {
+    let stage = Stage::new("a100=2,v100=2", 2).job(0, 2, 100).job(30, 2, 100);
+    let mut world = stage.world();
+    let mut engine = engine_with(policy("fifo"), stage.engine.clone(), world.abilities());
+    while engine.snapshot().jobs.by_id(JobId(1)).is_none() {
+        let (now, event) = world.next().unwrap().unwrap();
+        for command in engine.step(now, &event).commands {
+            world.execute(now, &command).unwrap();
+        }
+    }
+    let snapshot = engine.snapshot();
+    let check = |model| {
+        let site = Site::Model(evenhand_core::ModelIndex(model));
+        let grants = vec![grant(JobId(0), 2), Grant { site, ..grant(JobId(1), 2) }];
+        Plan { grants, ..Plan::default() }.check(&snapshot)
+    };
+    assert!(matches!(check(0), Err(evenhand_core::PlanError::OverCapacity { .. })), "{:?}", check(0));
+    assert_eq!(check(1), Ok(()));
 }
 
 #[test]

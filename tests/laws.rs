@@ -132,16 +132,14 @@ fn left_over(plan: &Plan, snapshot: &Snapshot) -> PerModel<GpuCount> {
     let mut free =
         if plan.others == Others::Keep { snapshot.available() } else { snapshot.cluster.capacities() };
     for grant in &plan.grants {
+        // What a job keeps on a node that is being emptied was never to be had.
+        let closed =
+            |seat: &&evenhand_core::Seat| snapshot.cluster.nodes[seat.node.index()].usable().is_empty();
         let held = snapshot.leases.of_job(snapshot.jobs.by_id(grant.job));
-        let model = grant.model(snapshot).or_else(|| snapshot.model_of(held?));
-        let closed = |lease: &evenhand_core::Lease| {
-            let seats = lease.gpus.seats().iter();
-            let closed = seats.filter(|seat| snapshot.cluster.nodes[seat.node.index()].usable().is_empty());
-            GpuCount(closed.map(|seat| seat.gpus.count()).sum())
-        };
-        let stays = held.filter(|lease| lease.is_lasting() && grant.site == Site::Anywhere);
-        let own = stays.map_or(GpuCount::ZERO, closed);
-        if let Some(model) = model {
+        let kept = held.filter(|lease| lease.is_lasting() && grant.site == Site::Anywhere);
+        let seats = kept.iter().flat_map(|lease| lease.gpus.seats()).filter(closed);
+        let own = GpuCount(seats.map(|seat| seat.gpus.count()).sum());
+        if let Some(model) = grant.model(snapshot) {
             free[model] = free[model].less(grant.gpus.less(own));
         }
     }

@@ -368,9 +368,7 @@ impl Plan {
         };
         for grant in self.grants.iter().filter(|grant| grant.sharing == Sharing::Alone) {
             total += grant.gpus;
-            if let Some(model) = grant.model(snapshot) {
-                granted[model] += grant.gpus;
-            }
+            grant.count_by_model(snapshot, &mut granted);
             // GPUs that a job holds already are its own to keep, also on a node that is being emptied.
             if let Some(held) = snapshot.leases.of_job(snapshot.jobs.by_id(grant.job)) {
                 for seat in held.gpus.seats() {
@@ -439,14 +437,41 @@ impl Plan {
 }
 
 impl Grant {
-    /// The GPU model granted, if the grant says one.
+    /// The GPU model granted, if it is known: that of a lease the job keeps, too. Of several, the first.
     pub fn model(&self, snapshot: &Snapshot) -> Option<ModelIndex> {
         match &self.site {
-            Site::Anywhere => None,
             Site::Model(model) => Some(*model),
-            Site::Exactly(gpus) => {
-                Some(snapshot.cluster.nodes.get(gpus.seats().first()?.node.index())?.model)
+            Site::Anywhere | Site::Exactly(_) => {
+                let node = self.gpus_known(snapshot)?.seats().first()?.node;
+                Some(snapshot.cluster.node(node)?.model)
             }
+        }
+    }
+
+    /// The GPUs that the grant is for, where they are known before it is seated: by name, or because the job keeps
+    /// the lease it holds.
+    fn gpus_known<'a>(&'a self, snapshot: &'a Snapshot) -> Option<&'a GpuSet> {
+        match &self.site {
+            Site::Anywhere => {
+                let lease = snapshot.leases.of_job(snapshot.jobs.by_id(self.job))?;
+                lease.is_lasting().then_some(&lease.gpus)
+            }
+            Site::Model(_) => None,
+            Site::Exactly(gpus) => Some(gpus),
+        }
+    }
+
+    /// Adds the GPUs of each model that the grant is known to take.
+    fn count_by_model(&self, snapshot: &Snapshot, counts: &mut PerModel<GpuCount>) {
+        if let Site::Model(model) = self.site {
+            counts[model] += self.gpus;
+        }
+        // Seat by seat, because a lease may mix models. What a job is granted on top of its lease may be of any.
+        let mut left = self.gpus;
+        for seat in self.gpus_known(snapshot).iter().flat_map(|gpus| gpus.seats()) {
+            let part = left.min(GpuCount(seat.gpus.count()));
+            counts[snapshot.cluster.nodes[seat.node.index()].model] += part;
+            left = left.less(part);
         }
     }
 

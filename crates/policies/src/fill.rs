@@ -1,8 +1,8 @@
 //! Grants GPUs in a given order: what every policy that ranks jobs has in common.
 
 use evenhand_core::{
-    GpuCount, GpuRange, Grant, Job, JobIndex, JobState, Lease, LeaseState, ModelIndex, Occasion, Others,
-    ParameterError, ParameterSpec, Parameters, PerModel, Plan, Reason, Site, Snapshot,
+    GpuCount, GpuRange, Grant, Job, JobIndex, JobState, Lease, ModelIndex, Occasion, Others, ParameterError,
+    ParameterSpec, Parameters, PerModel, Plan, Reason, Site, Snapshot,
 };
 
 /// When a policy may take GPUs from a job that runs.
@@ -105,20 +105,28 @@ impl<'a> Room<'a> {
         let gpus = held.map_or(job.spec.gpus.min, |lease| lease.gpus.count());
         if let Some(lease) = held
             && let Some(model) = self.snapshot.model_of(lease)
-            && self.keeps(lease, model)
+            && self.keeps(lease)
             && self.within_limits(job, model, gpus)
         {
-            let own = self.outside_capacity(lease);
-            self.take(job, model, gpus, own);
-            return Ok(Grant::new(job.spec.id, gpus, Site::Anywhere, reason));
+            let needs = self.needs(lease);
+            for model in self.snapshot.cluster.model_indices() {
+                self.free[model] = self.free[model].less(needs[model]);
+            }
+            self.count_against_limits(job, model, gpus);
+            // A lease on its way out cannot be kept, but the job is to find its like when it is gone.
+            let site = if lease.is_lasting() { Site::Anywhere } else { Site::Model(model) };
+            return Ok(Grant::new(job.spec.id, gpus, site, reason));
         }
         let gpus = job.spec.gpus.min;
         match self.best_model(index, job, gpus) {
             Ok(model) => {
-                self.take(job, model, gpus, GpuCount::ZERO);
+                self.take(job, model, gpus);
                 Ok(Grant::new(job.spec.id, gpus, Site::Model(model), reason))
             }
-            Err(why @ Reason::NoRoom) if job.spec.mixes_models => self.grant_mixed(index, job, reason, why),
+            // Whoever holds a lease would be taken to keep it, and for that there is no room: it has to be gone first.
+            Err(why @ Reason::NoRoom) if job.spec.mixes_models && !held.is_some_and(Lease::is_lasting) => {
+                self.grant_mixed(index, job, reason, why)
+            }
             Err(why) => Err(why),
         }
     }
@@ -172,7 +180,7 @@ impl<'a> Room<'a> {
     ) -> Option<Grant> {
         let held = self.snapshot.leases.of_job(Some(job));
         if let Some(lease) = held.filter(|lease| self.snapshot.model_of(lease) == Some(model))
-            && self.keeps(lease, model)
+            && self.keeps(lease)
             && self.within_limits(job, model, lease.gpus.count())
         {
             return self.grant(index, job, reason).ok();
@@ -183,7 +191,7 @@ impl<'a> Room<'a> {
         if !runs || gpus > self.most_more(job, model) {
             return None;
         }
-        self.take(job, model, gpus, GpuCount::ZERO);
+        self.take(job, model, gpus);
         Some(Grant::new(job.spec.id, gpus, Site::Model(model), reason))
     }
 
@@ -198,7 +206,7 @@ impl<'a> Room<'a> {
         let GpuRange { min, max } = job.spec.gpus;
         let held = self.snapshot.leases.of_job(Some(job)).filter(|lease| lease.is_lasting());
         let fixed = |lease: &Lease| {
-            self.outside_capacity(lease) > GpuCount::ZERO
+            self.needs(lease).values().sum::<GpuCount>() < lease.gpus.count()
                 || self.snapshot.cluster.models_of(&lease.gpus).len() > 1
         };
         if min == max || held.is_some_and(fixed) {
@@ -212,7 +220,7 @@ impl<'a> Room<'a> {
                 Err(_) => return Ok((self.grant(index, job, reason)?, None)),
             },
         };
-        self.take(job, model, min, GpuCount::ZERO);
+        self.take(job, model, min);
         Ok((Grant::new(job.spec.id, min, Site::Model(model), reason), Some(model)))
     }
 
@@ -230,23 +238,28 @@ impl<'a> Room<'a> {
     /// Grants more GPUs of the same model: at most [`Self::most_more`].
     pub fn grow(&mut self, grant: &mut Grant, job: &Job, model: ModelIndex, by: GpuCount) {
         assert!(by <= self.most_more(job, model), "{} would grow beyond the room there is", grant.job);
-        self.take(job, model, by, GpuCount::ZERO);
+        self.take(job, model, by);
         grant.gpus += by;
     }
 
-    /// Whether a job can go on where it is.
-    fn keeps(&self, lease: &Lease, model: ModelIndex) -> bool {
-        let one_model = self.snapshot.cluster.models_of(&lease.gpus).len() == 1;
-        one_model && lease.gpus.count() <= self.free[model] + self.outside_capacity(lease)
+    /// Whether a job can go on where it is, or find its like when a lease on its way out has ended.
+    fn keeps(&self, lease: &Lease) -> bool {
+        let needs = self.needs(lease);
+        let fits = self.snapshot.cluster.model_indices().all(|model| needs[model] <= self.free[model]);
+        fits && (lease.is_lasting() || self.snapshot.cluster.models_of(&lease.gpus).len() == 1)
     }
 
-    /// GPUs of a lease that are its own whatever the plan says: on a node that takes no new leases.
-    fn outside_capacity(&self, lease: &Lease) -> GpuCount {
-        let closed = |seat: &&evenhand_core::Seat| {
-            self.snapshot.cluster.nodes[seat.node.index()].usable().is_empty()
-                && lease.state != LeaseState::Stopping
-        };
-        GpuCount(lease.gpus.seats().iter().filter(closed).map(|seat| seat.gpus.count()).sum())
+    /// GPUs of each model that the plan has to find for a lease to be kept: those on a node that takes no new leases
+    /// are its own whatever the plan says.
+    fn needs(&self, lease: &Lease) -> PerModel<GpuCount> {
+        let mut needs = PerModel::all(GpuCount::ZERO);
+        for seat in lease.gpus.seats() {
+            let node = &self.snapshot.cluster.nodes[seat.node.index()];
+            if !node.usable().is_empty() || !lease.is_lasting() {
+                needs[node.model] += GpuCount(seat.gpus.count());
+            }
+        }
+        needs
     }
 
     /// The model with room on which a job is believed to run fastest; the first of equals.
@@ -271,8 +284,8 @@ impl<'a> Room<'a> {
         best.map(|(model, _)| model).ok_or(why)
     }
 
-    fn take(&mut self, job: &Job, model: ModelIndex, gpus: GpuCount, own: GpuCount) {
-        self.free[model] = self.free[model].less(gpus.less(own));
+    fn take(&mut self, job: &Job, model: ModelIndex, gpus: GpuCount) {
+        self.free[model] = self.free[model].less(gpus);
         self.count_against_limits(job, model, gpus);
     }
 
