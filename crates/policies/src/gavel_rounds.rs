@@ -32,8 +32,11 @@ pub(crate) const RESET: ParameterSpec = ParameterSpec {
     summary: "variant=fork: the least time between two workings-out of the fractions",
 };
 
-pub(crate) const ROUND: ParameterSpec =
-    ParameterSpec { name: "round", default: "120s", summary: "variant=fork: the length of a round" };
+pub(crate) const ROUND: ParameterSpec = ParameterSpec {
+    name: "round",
+    default: "120s",
+    summary: "variant=fork: the length of a round (that of the run under --semantics original)",
+};
 
 /// The settings of the mechanism; `None` unless the published variant was asked for.
 pub(crate) fn fork(parameters: &Parameters) -> Result<Option<GavelRounds>, ParameterError> {

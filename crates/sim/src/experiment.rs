@@ -92,13 +92,19 @@ impl Setup {
         EngineConfig { round, ..self.engine.clone() }
     }
 
-    /// Under original semantics, a policy that has a published variant is run in that variant, unless told otherwise.
+    /// Under original semantics, a policy that has a published variant is run in that variant and with the rounds of
+    /// the run, unless told otherwise.
     pub fn use_published_variant(&mut self) {
         let entry = POLICIES.iter().find(|entry| entry.name == self.policy.name);
         let has_one = entry.is_some_and(|entry| entry.parameters.iter().any(|spec| spec.name == "variant"));
         if has_one && self.semantics == Semantics::Original {
             let parameters = &mut self.policy.parameters.0;
-            parameters.entry("variant".into()).or_insert_with(|| "fork".into());
+            let variant = parameters.entry("variant".into()).or_insert_with(|| "fork".into());
+            if variant == "fork" {
+                // The engine is told nothing of rounds that the world ends, so the policy cannot learn it there.
+                let round = self.engine.round.seconds();
+                parameters.entry("round".into()).or_insert_with(|| format!("{round}s"));
+            }
         }
     }
 
@@ -350,4 +356,34 @@ pub fn compare(
     });
     let taken = results.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
     taken.map(|result| result.expect("every cell was run")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn adjusted(name: &str, set: &[(&str, &str)], semantics: Semantics) -> Vec<(String, String)> {
+        let engine = EngineConfig { round: Span(90_500), ..EngineConfig::default() };
+        let mut setup = Setup { policy: Choice::named(name), engine, semantics, ..Setup::default() };
+        setup.policy.parameters.0 =
+            set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        setup.use_published_variant();
+        engine_for(&setup.header(Abilities::default(), "")).expect("the parameters fit the policy");
+        setup.policy.parameters.0.into_iter().collect()
+    }
+
+    #[test]
+    fn a_published_variant_has_the_rounds_of_the_run_unless_told_otherwise() {
+        let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let original = Semantics::Original;
+        assert_eq!(adjusted("fifo", &[], original), pairs(&[("round", "90.5s"), ("variant", "fork")]));
+        let set = [("round", "60s"), ("variant", "fork")];
+        assert_eq!(adjusted("fifo", &set, original), pairs(&set));
+        let set = [("variant", "exact")];
+        assert_eq!(adjusted("fifo", &set, original), pairs(&set));
+        assert_eq!(adjusted("las", &[], original), pairs(&[]));
+        assert_eq!(adjusted("fifo", &[], Semantics::Exact), pairs(&[]));
+    }
 }
