@@ -414,7 +414,7 @@ fn published_variants_give_a_job_only_models_that_will_do() {
     let only_slow = |spec: &mut evenhand_core::JobSpec| {
         spec.models = evenhand_core::ModelFilter::only([evenhand_core::ModelIndex(1)]);
     };
-    for name in ["isolated", "allox", "gandiva-fair"] {
+    for name in ["fifo", "isolated", "allox", "gandiva-fair"] {
         let set =
             [("variant", "fork"), ("reset", "0s")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let choice =

@@ -8,10 +8,11 @@
 
 use crate::Promise;
 use crate::fill::Room;
-use crate::gavel_rounds::{GavelRounds, RESET, ROUND, VARIANT, fork};
+use crate::gavel_rounds::{Fractions, GavelRounds, RESET, ROUND, VARIANT, fork, runs_on};
 use crate::registry::Entry;
 use evenhand_core::{
-    GpuCount, JobId, Limits, Others, ParameterSpec, PerModel, Plan, Policy, PolicyError, Reason, Snapshot,
+    GpuCount, Job, JobId, Limits, ModelIndex, Others, ParameterSpec, PerModel, Plan, Policy, PolicyError,
+    Reason, Snapshot,
 };
 use std::collections::VecDeque;
 
@@ -42,44 +43,65 @@ struct Fork {
     rounds: GavelRounds,
 }
 
+/// Jobs that were given GPUs until their end, and of which model.
+type Holders = Vec<(JobId, ModelIndex)>;
+
 impl Policy for Fork {
     fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
-        Ok(self.rounds.decide(snapshot, |snapshot, _, held: &mut Vec<JobId>| {
-            let model = evenhand_core::ModelIndex(0);
-            let mut free = i64::from(snapshot.cluster.capacity(model).0);
-            let gang = |id: JobId| snapshot.jobs.by_id(id).map_or(0, |job| i64::from(job.spec.gpus.min.0));
-            let mut queue: Vec<JobId> = snapshot.jobs.iter().map(|(_, job)| job.spec.id).collect();
-            queue.retain(|id| !held.contains(id));
-            queue.sort_unstable();
-            let mut queue: VecDeque<JobId> = queue.into();
-            let mut keeps = Vec::new();
-            let admit = |queue: &mut VecDeque<JobId>, free: &mut i64, admitted: &mut Vec<JobId>| {
-                let Some(head) = queue.front().copied().filter(|head| gang(*head) <= *free) else {
-                    return false;
-                };
-                queue.pop_front();
-                *free -= gang(head);
-                admitted.push(head);
-                true
-            };
-            let mut admitted = Vec::new();
-            for id in held.iter() {
-                if snapshot.jobs.by_id(*id).is_some() {
-                    free -= gang(*id);
-                    keeps.push(*id);
-                } else {
-                    admit(&mut queue, &mut free, &mut admitted);
+        Ok(self.rounds.decide(snapshot, |snapshot, _, held: &mut Holders| {
+            *held = Line::new(snapshot, held).replace(held);
+            let mut fractions: Fractions =
+                snapshot.jobs.iter().map(|(_, job)| (job.spec.id, PerModel::all(0.0))).collect();
+            for (id, model) in held.iter() {
+                if let Some(row) = fractions.get_mut(id) {
+                    row[*model] = 1.0;
                 }
             }
-            while free > 0 && admit(&mut queue, &mut free, &mut admitted) {}
-            *held = keeps.into_iter().chain(admitted).collect();
-            let row = |id: JobId| {
-                let mut row = PerModel::all(0.0);
-                row[model] = if held.contains(&id) { 1.0 } else { 0.0 };
-                row
-            };
-            snapshot.jobs.iter().map(|(_, job)| (job.spec.id, row(job.spec.id))).collect()
+            fractions
         }))
+    }
+}
+
+/// Jobs that hold nothing, first come first, and the GPUs that the others have been seen to leave.
+struct Line<'a> {
+    snapshot: &'a Snapshot,
+    queue: VecDeque<&'a Job>,
+    free: PerModel<GpuCount>,
+}
+
+impl<'a> Line<'a> {
+    fn new(snapshot: &'a Snapshot, held: &Holders) -> Self {
+        let jobs = snapshot.jobs.iter().map(|(_, job)| job);
+        let mut queue: Vec<&Job> = jobs.filter(|job| held.iter().all(|(id, _)| *id != job.spec.id)).collect();
+        queue.sort_unstable_by_key(|job| job.spec.id);
+        Self { snapshot, queue: queue.into(), free: snapshot.cluster.capacities() }
+    }
+
+    /// Who holds GPUs from now on: those that still run, then newcomers in the place of those that ended.
+    fn replace(mut self, held: &Holders) -> Holders {
+        let (mut kept, mut admitted) = (Holders::new(), Holders::new());
+        for (id, model) in held {
+            match self.snapshot.jobs.by_id(*id) {
+                Some(job) => {
+                    self.free[*model] = self.free[*model].less(job.spec.gpus.min);
+                    kept.push((*id, *model));
+                }
+                None => admitted.extend(self.admit(Some(*model))),
+            }
+        }
+        admitted.extend(std::iter::from_fn(|| self.admit(None)));
+        kept.into_iter().chain(admitted).collect()
+    }
+
+    /// Gives the first in line GPUs of the preferred model if they will do, else of the first model that has them.
+    fn admit(&mut self, preferred: Option<ModelIndex>) -> Option<(JobId, ModelIndex)> {
+        let job = *self.queue.front()?;
+        let gang = job.spec.gpus.min;
+        let mut models = preferred.into_iter().chain(self.snapshot.cluster.model_indices());
+        let model = models.find(|model| gang <= self.free[*model] && runs_on(self.snapshot, job, *model))?;
+        self.queue.pop_front();
+        self.free[model] = self.free[model].less(gang);
+        Some((job.spec.id, model))
     }
 }
 

@@ -195,7 +195,7 @@ impl GavelRounds {
 }
 
 /// Whether a job can run on a GPU model at all.
-fn runs_on(snapshot: &Snapshot, job: &Job, model: ModelIndex) -> bool {
+pub(crate) fn runs_on(snapshot: &Snapshot, job: &Job, model: ModelIndex) -> bool {
     let index = snapshot.jobs.index(job.spec.id);
     let speed = index.map_or(0.0, |index| snapshot.forecast(index).speed[model].mean.get());
     job.spec.models.allows(model) && speed > 0.0
