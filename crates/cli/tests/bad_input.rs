@@ -221,6 +221,21 @@ fn a_generator_or_a_fault_that_makes_no_sense_is_refused() {
 }
 
 #[test]
+fn faults_under_rules_that_know_none_are_refused() {
+    let folder = Folder::new("original_faults");
+    folder.write("jobs.csv", &format!("{HEADER}\na,0,1,60\n"));
+    for faults in ["job_crash_every_s = 3600.0", "forecast_error = 0.3", "straggling = { every_s = 3600.0 }"]
+    {
+        let simulation = format!("[simulation]\nsemantics = \"original\"\n[simulation.faults]\n{faults}\n");
+        folder.write("case.toml", &format!("{SCENARIO}{simulation}"));
+        for policies in ["", " --policy fifo"] {
+            let words = ["case.toml: semantics is `original`, but ", "[simulation.faults]"];
+            refused(&folder, &format!("compare case.toml{policies}"), &words);
+        }
+    }
+}
+
+#[test]
 fn tenants_that_make_no_sense_are_refused() {
     let folder = Folder::new("tenants");
     folder.write("jobs.csv", "job_id,submit_s,gpus,duration_s,tenant\na,0,8,60,x\nb,0,1,60,y\n");

@@ -219,16 +219,20 @@ impl Scenario {
         if engine.round == Span::ZERO {
             return Err(InputError::field(0, "round", "0s", "a round takes time").within(&self.path));
         }
-        let semantics = match table.semantics.as_deref() {
-            None | Some("exact") => Semantics::Exact,
-            Some("original") => Semantics::Original,
-            Some(other) => {
-                return Err(
-                    InputError::field(0, "semantics", other, "it is exact or original").within(&self.path)
-                );
-            }
-        };
+        let semantics = self.semantics()?;
         Ok(Setup { engine, faults: table.faults.clone(), placer, predictor, semantics, ..usual })
+    }
+
+    /// Whose rules of time it follows.
+    fn semantics(&self) -> Result<Semantics, InputError> {
+        let text = self.simulation.semantics.as_deref().unwrap_or("exact");
+        let wrong = |allowed: &str| InputError::field(0, "semantics", text, allowed).within(&self.path);
+        match text {
+            "exact" => Ok(Semantics::Exact),
+            "original" if self.simulation.faults == Faults::default() => Ok(Semantics::Original),
+            "original" => Err(wrong("nothing goes wrong under those rules: leave [simulation.faults] out")),
+            _ => Err(wrong("it is exact or original")),
+        }
     }
 
     /// Its seeds: 1 if it names none.
