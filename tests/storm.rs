@@ -10,11 +10,11 @@ use evenhand_core::{
     LedgerReader, LedgerWriter, Limits, Plan, Policy, PolicyError, Random, Reason, Record, Restart, Site,
     Snapshot, Span, Time, Work,
 };
-use evenhand_engine::{Engine, replay, run};
+use evenhand_engine::{Engine, Parts, replay, run};
 use evenhand_policies::POLICIES;
 use evenhand_sim::traces::synthetic::Synthetic;
 use evenhand_sim::{ClusterSpec, Faults, Setup, Straggling, Workload, World, engine_for};
-use evenhand_tests::{Broken, Witness, engine_with, policy};
+use evenhand_tests::{Broken, Witness, engine_with, parts_with, policy};
 use std::sync::Arc;
 
 /// What became of one storm.
@@ -184,8 +184,8 @@ impl evenhand_core::Placer for SameSeats {
 fn a_placer_that_seats_two_jobs_on_one_gpu_does_not_get_through() {
     let (cluster, workload, _) = weather(5);
     let mut world = World::new(cluster.models, &cluster.nodes, workload, Faults::default(), 5);
-    let mut engine = engine_with(policy("fifo"), EngineConfig::default(), world.abilities());
-    engine.replace_placer(Box::new(SameSeats));
+    let parts = parts_with(policy("fifo"), EngineConfig::default(), world.abilities());
+    let mut engine = Engine::new(Parts { placer: Box::new(SameSeats), ..parts });
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         watch(&mut engine, &mut world, &mut |_| {})
     }));

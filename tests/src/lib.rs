@@ -11,7 +11,12 @@ use evenhand_engine::{Engine, Parts};
 
 /// An engine around a policy that is not registered.
 pub fn engine_with(policy: Box<dyn Policy>, config: EngineConfig, abilities: Abilities) -> Engine {
-    Engine::new(Parts {
+    Engine::new(parts_with(policy, config, abilities))
+}
+
+/// What that engine is made of, for a test that puts something else in.
+pub fn parts_with(policy: Box<dyn Policy>, config: EngineConfig, abilities: Abilities) -> Parts {
+    Parts {
         policy,
         placer: (evenhand_policies::placement::PLACERS[0].build)(),
         predictor: (evenhand_predict::PREDICTORS[0].build)(),
@@ -20,7 +25,7 @@ pub fn engine_with(policy: Box<dyn Policy>, config: EngineConfig, abilities: Abi
         limits: Limits::default(),
         seed: 1,
         abilities,
-    })
+    }
 }
 
 /// A registered policy at its defaults.

@@ -54,7 +54,7 @@ pub use plan::{
 pub use record::{BidError, Decision, EngineConfig, Header, LEDGER_VERSION, Note, Record};
 pub use seed::Random;
 pub use snapshot::{Jobs, Occasion, Snapshot};
-pub use table::{AppIndex, ClassIndex, JobIndex, ModelIndex, PerModel, Place, Table};
+pub use table::{ClassIndex, JobIndex, ModelIndex, PerModel, Place, Table};
 pub use tenant::{Tenant, Tenants};
 pub use units::{
     Bytes, Estimate, GpuCount, GpuTime, Rate, Ratio, Round, Span, Time, UnitError, Weight, Work,

@@ -32,8 +32,6 @@ macro_rules! place {
 place! {
     /// A place among the active jobs.
     JobIndex(u32);
-    /// A place among the apps.
-    AppIndex(u32);
     /// A place among the cluster's GPU models. Stable for the whole run, so it may appear in the ledger.
     ModelIndex(u16);
     /// A place among the classes.

@@ -1,6 +1,6 @@
 //! `Waiting -> Asked -> Held -> Stopping -> ended`: every arrow is one function here.
 
-use crate::{Engine, Step, state::lease_of};
+use crate::{Engine, Step};
 use evenhand_core::{
     Command, EndCause, Event, GpuSet, GpuTime, Grant, JobId, JobState, Lease, LeaseId, LeaseState,
     ModelIndex, Note, Outcome, Retry, Sharing, StopReason, Time, Work,
@@ -131,7 +131,6 @@ impl Engine {
         event: &Event,
         step: &mut Step,
     ) {
-        debug_assert_eq!(lease_of(event), Some(id));
         let Some(lease) = self.close(id, step) else { return };
         let now = self.state.now;
         Arc::make_mut(&mut self.state.jobs).change(lease.job, |job| {

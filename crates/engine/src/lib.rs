@@ -125,11 +125,6 @@ impl Engine {
         self.state.snapshot(evenhand_core::Occasion::Early, self.parts.seed)
     }
 
-    /// Decides where from now on.
-    pub fn replace_placer(&mut self, placer: Box<dyn Placer>) {
-        self.parts.placer = placer;
-    }
-
     /// Why a job waits, if a decision said so.
     pub fn why_waiting(&self, job: JobId) -> Option<Reason> {
         self.state.waits.get(&job).copied()

@@ -5,9 +5,9 @@
 
 use crate::seats::Seats;
 use evenhand_core::{
-    App, AppId, Balances, BidTable, Classes, Cluster, Event, Forecast, GpuCount, GpuModel, Interference,
-    JobId, JobState, Jobs, LeaseId, Leases, NodeId, Occasion, Outcome, PerModel, Plan, Reason, Round,
-    Snapshot, Tenant, Tenants, Time,
+    App, AppId, Balances, BidTable, Classes, Cluster, Forecast, GpuCount, GpuModel, Interference, JobId,
+    JobState, Jobs, LeaseId, Leases, NodeId, Occasion, Outcome, PerModel, Plan, Reason, Round, Snapshot,
+    Tenant, Tenants, Time,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -158,17 +158,5 @@ impl State {
     pub fn resting_state(&self, job: JobId) -> JobState {
         let waits = self.dependents.values().any(|waiting| waiting.contains(&job));
         if waits || self.holds.contains(&job) { JobState::Held } else { JobState::Queued { since: self.now } }
-    }
-}
-
-/// The lease an event is about, if it is about one.
-pub(crate) fn lease_of(event: &Event) -> Option<LeaseId> {
-    match event {
-        Event::LeaseStarted(lease)
-        | Event::Progress { lease, .. }
-        | Event::Telemetry { lease, .. }
-        | Event::LeaseEnded { lease, .. }
-        | Event::LaunchFailed { lease, .. } => Some(*lease),
-        _ => None,
     }
 }
