@@ -9,20 +9,14 @@
 //! Whole GPUs and gangs never match x_t exactly; the balance b_t makes good over time what one round cannot. A GPU
 //! counts as a GPU whatever its model. Inside a tenant: urgency, then first come.
 
-use crate::fill::{PREEMPT_AT_ROUNDS, Preempt, Room, candidates, slice};
+use crate::fill::{PREEMPT_AT_ROUNDS, Preempt, REPAY, Room, candidates, slice};
 use crate::registry::{Entry, Promise};
 use evenhand_core::{
-    Job, JobIndex, JobState, Limits, Others, ParameterSpec, Party, Plan, Policy, PolicyError, Reason, Shares,
-    Snapshot, Span, TenantId,
+    Job, JobIndex, JobState, Limits, Others, Party, Plan, Policy, PolicyError, Reason, Shares, Snapshot,
+    Span, TenantId,
 };
 use evenhand_fairness::water_fill;
 use std::collections::VecDeque;
-
-const REPAY: ParameterSpec = ParameterSpec {
-    name: "repay",
-    default: "1h",
-    summary: "the time over which a debt to a tenant is made good",
-};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "equal-share",

@@ -22,6 +22,12 @@ pub(crate) const PREEMPT_AT_ROUNDS: ParameterSpec = ParameterSpec {
 
 pub(crate) const PREEMPT_ANYTIME: ParameterSpec = ParameterSpec { default: "anytime", ..PREEMPT_AT_ROUNDS };
 
+pub(crate) const REPAY: ParameterSpec = ParameterSpec {
+    name: "repay",
+    default: "1h",
+    summary: "the time over which a debt to a tenant is made good",
+};
+
 impl Preempt {
     pub fn read(parameters: &Parameters, spec: &ParameterSpec) -> Result<Self, ParameterError> {
         parameters.word(spec, &[("rounds", Self::AtRounds), ("anytime", Self::Anytime)])

@@ -18,7 +18,7 @@
 //! sellers' own (two tenants, say), the price is half-way, so that both still gain. O(n k) for k models, and T k for
 //! every grant to choose among T tenants.
 
-use crate::fill::{PREEMPT_AT_ROUNDS, Preempt, Room, candidates, slice};
+use crate::fill::{PREEMPT_AT_ROUNDS, Preempt, REPAY, Room, candidates, slice};
 use crate::gavel_rounds::{RESET, ROUND, VARIANT, fork};
 use crate::published::ProportionalShare;
 use crate::registry::{Entry, Promise};
@@ -28,12 +28,6 @@ use evenhand_core::{
 };
 use evenhand_fairness::water_fill;
 use std::collections::BTreeMap;
-
-const REPAY: ParameterSpec = ParameterSpec {
-    name: "repay",
-    default: "1h",
-    summary: "the time over which a debt to a tenant is made good",
-};
 
 const TRADE: ParameterSpec = ParameterSpec {
     name: "trade",
