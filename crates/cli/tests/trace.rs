@@ -157,7 +157,7 @@ fn what_was_skipped_is_said_with_its_reason() {
         |gang: u32| format!("LM (batch size 10)\tp\tlm\t--steps\t1\t1000\t{gang}\tstatic\t1\t-1\t60\t0\n");
     folder.write("lm.trace", &format!("{}{}{}", row(0), row(1), row(2)));
     let text = folder.done("trace inspect lm.trace").stdout;
-    assert!(text.contains("1 row ask for no GPU: skipped (the first in line 1)"), "{text}");
+    assert!(text.contains("1 row with no GPU: skipped (the first in line 1)"), "{text}");
     let portrait = json(&folder.done("trace inspect lm.trace --json").stdout);
     assert_eq!((&portrait["skipped"], &portrait["warnings"][0]["warning"]), (&1.into(), &"ZeroGpu".into()));
 }

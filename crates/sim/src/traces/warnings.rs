@@ -42,26 +42,26 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// The sentence for people, after a count of rows.
+    /// The words for people after a count of rows, be it one or many: without a verb that would have to agree.
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::BadRow => "could not be read: skipped",
-            Self::ZeroGpu => "ask for no GPU: skipped",
-            Self::MissingTime => "did not start or did not end: skipped",
-            Self::NoDuration => "have no positive duration: skipped",
-            Self::Duplicate => "repeat the name of another: renamed",
-            Self::Clamped => "have a duration at the limit of the trace: kept",
-            Self::Fraction => "ask for a fraction of a GPU: rounded up",
-            Self::OddSize => "ask for a number of GPUs that is no power of two: kept",
-            Self::Unsorted => "come before the row above them: sorted",
-            Self::AttemptsDiffer => "changed their GPUs between attempts: the last counts",
-            Self::UnknownKind => "are of a kind without a known speed: skipped",
-            Self::DoesNotRun => "run on no GPU model of the table: skipped",
-            Self::JobStep => "are steps or parts of another job: skipped",
-            Self::SameRow => "are the same as another row: kept",
-            Self::Rescaled => "had a duration scaled by an assumed speed-up: scaled back",
-            Self::Sparse => "were submitted while the trace was nearly empty: kept",
-            Self::Processors => "count processors, not GPUs: each stands for a GPU",
+            Self::BadRow => "that could not be read: skipped",
+            Self::ZeroGpu => "with no GPU: skipped",
+            Self::MissingTime => "without a start or an end: skipped",
+            Self::NoDuration => "without a positive duration: skipped",
+            Self::Duplicate => "with the name of another: renamed",
+            Self::Clamped => "with a duration at the limit of the trace: kept",
+            Self::Fraction => "with a fraction of a GPU: rounded up",
+            Self::OddSize => "with a number of GPUs that is no power of two: kept",
+            Self::Unsorted => "with an earlier time than the row above: sorted",
+            Self::AttemptsDiffer => "with attempts that differ in their GPUs: the last counts",
+            Self::UnknownKind => "of a kind without a known speed: skipped",
+            Self::DoesNotRun => "that no GPU model of the table can run: skipped",
+            Self::JobStep => "for a step or a part of another job: skipped",
+            Self::SameRow => "equal to another row: kept",
+            Self::Rescaled => "with a duration scaled by an assumed speed-up: scaled back",
+            Self::Sparse => "from when the trace was nearly empty: kept",
+            Self::Processors => "with processors in place of GPUs: each stands for a GPU",
         }
     }
 
