@@ -79,7 +79,8 @@ pub struct Demo {
 /// The work and the machines.
 #[derive(Debug, Args)]
 pub struct Work {
-    /// The machines: v100=32, or v100=36,p100=36,k80=36, or a TOML file with a cluster table
+    /// The machines: v100=32, or v100=36,p100=36,k80=36, or a TOML file with a cluster table, or a list of nodes as Alibaba
+    /// publishes it with the openb trace (CSV, may be compressed)
     #[arg(long, value_name = "CLUSTER")]
     pub cluster: Option<String>,
     /// GPUs in a node [default: 8]

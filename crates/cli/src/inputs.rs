@@ -21,21 +21,24 @@ impl Work {
         let Some(text) = &self.cluster else {
             return Err(wrong("--cluster", "it is needed: v100=32, say, or a TOML file"));
         };
-        let is_file = Path::new(text).extension().is_some_and(|extension| extension == "toml");
-        if !is_file {
-            let spec = ClusterSpec::parse(text, self.gpus_per_node, self.nodes_per_rack);
-            // Its fields are flags here.
-            return Ok(spec.map_err(|error| InputError { field: format!("--{}", error.field), ..error })?);
-        }
-        for (flag, given) in [
-            ("--gpus-per-node", self.gpus_per_node.is_some()),
-            ("--nodes-per-rack", self.nodes_per_rack.is_some()),
-        ] {
-            if given {
-                return Err(wrong(flag, format!("{text} says this itself; set it there")));
+        let path = Path::new(text);
+        match ending(path) {
+            Some("toml") => {
+                refuse_said(text, "--gpus-per-node", self.gpus_per_node.is_some())?;
+                refuse_said(text, "--nodes-per-rack", self.nodes_per_rack.is_some())?;
+                Ok(ClusterSpec::read(path)?)
+            }
+            Some("csv") => {
+                // A list of nodes says nothing of racks.
+                refuse_said(text, "--gpus-per-node", self.gpus_per_node.is_some())?;
+                Ok(nodes_listed(path, self.nodes_per_rack)?)
+            }
+            _ => {
+                let spec = ClusterSpec::parse(text, self.gpus_per_node, self.nodes_per_rack);
+                // Its fields are flags here.
+                Ok(spec.map_err(|error| InputError { field: format!("--{}", error.field), ..error })?)
             }
         }
-        Ok(ClusterSpec::read(Path::new(text))?)
     }
 
     /// The work of a trace, with the costs of stopping that were asked for.
@@ -64,6 +67,27 @@ impl Work {
         setup.semantics = self.semantics;
         Ok(setup)
     }
+}
+
+/// Refuses a flag for what the file of the machines says itself.
+fn refuse_said(file: &str, flag: &str, given: bool) -> Result<()> {
+    if given { Err(wrong(flag, format!("{file} says this itself; set it there"))) } else { Ok(()) }
+}
+
+/// How a file's name ends, compressed or not.
+fn ending(path: &Path) -> Option<&str> {
+    let packed = path.extension().is_some_and(|ending| ending == "gz");
+    let name = if packed { path.file_stem().map(Path::new) } else { Some(path) };
+    name?.extension()?.to_str()
+}
+
+/// The cluster of a list of nodes.
+fn nodes_listed(path: &Path, nodes_per_rack: Option<u32>) -> Result<ClusterSpec, InputError> {
+    let place = path.display().to_string();
+    let mut source = traces::open_file(path)
+        .map_err(|error| InputError::whole(&place, format!("the file cannot be read: {error}")))?;
+    let cluster = traces::cluster_from_openb_nodes(&mut source, nodes_per_rack);
+    cluster.map_err(|error| error.within(&place))
 }
 
 /// The files that belong to a trace.

@@ -85,6 +85,23 @@ fn zero_gpus_are_refused() {
 }
 
 #[test]
+fn a_list_of_nodes_that_makes_no_sense_is_refused() {
+    let folder = Folder::new("node_lists");
+    let simulate = format!("simulate --trace {} --cluster nodes.csv", scenario("twenty.csv"));
+    refused(&folder, &simulate, &["nodes.csv: ", "No such file"]);
+    folder.write("nodes.csv", "sn,gpu,model\nn0,65,v100\n");
+    refused(&folder, &simulate, &["nodes.csv: line 2: gpu is `65`, but "]);
+    folder.write("nodes.csv", "sn,gpu,model\nn0,0,\n");
+    refused(&folder, &simulate, &["nodes.csv: ", "no GPUs"]);
+    folder.write("nodes.csv", "sn,gpu,model\nn0,8,v100\n");
+    refused(
+        &folder,
+        &format!("{simulate} --gpus-per-node 4"),
+        &["--gpus-per-node: nodes.csv says this itself"],
+    );
+}
+
+#[test]
 fn a_job_of_the_same_name_is_refused() {
     let trace = format!("{HEADER}\na,0,1,60\na,5,1,60\n");
     refused_trace("same_name", &trace, &["jobs.csv: line 3: job_id is `a`, but "]);

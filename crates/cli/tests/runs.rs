@@ -207,6 +207,17 @@ fn a_cluster_may_come_from_a_file() {
     assert_eq!(line("nodes.toml", "a"), line("v100=8", "b"));
     // A whole scenario will do.
     assert_ne!(line(&scenario("twenty.toml"), "c"), line("v100=8", "b"));
+    let nodes = "sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,0,\nn1,1,1,4,v100\nn2,1,1,4,v100\n";
+    folder.write("nodes.csv", nodes);
+    let racks = " --nodes-per-rack 1";
+    assert_eq!(line("nodes.csv", "d"), line("v100=8 --gpus-per-node 4", "e"));
+    assert_eq!(
+        line(&format!("nodes.csv{racks}"), "d"),
+        line(&format!("v100=8 --gpus-per-node 4{racks}"), "e")
+    );
+    // Whether it is packed is told from its content.
+    folder.write("nodes.csv.gz", nodes);
+    assert_eq!(line("nodes.csv.gz", "d"), line("nodes.csv", "e"));
 }
 
 #[test]
