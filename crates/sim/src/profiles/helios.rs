@@ -2,8 +2,8 @@
 //!
 //! From the 125,303 GPU jobs of Venus without the first fortnight. Durations are cut at 48 hours in the published file
 //! (1.9 % of jobs), so they are here. Three log-normals for each class of gangs, fitted by us with the cut-off jobs
-//! counted as censored. The file names no tenants: 27 virtual clusters as in the paper, Zipf as by default. Batches: q
-//! and a fitted so that batches told apart by size alone come out as in the file.
+//! counted as censored. The file names no tenants: 27 of them, Zipf as by default, are our choice. Batches: q and a
+//! fitted so that batches told apart by size alone come out as in the file.
 
 use super::{Arrivals, Batches, Durations, Outcomes, Profile, Tenants};
 

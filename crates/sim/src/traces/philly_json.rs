@@ -3,8 +3,8 @@
 //! The list is cut into its elements on the way, so that one job is in memory at a time, a broken one spoils no other,
 //! and each has its line. A `Deserializer` over the whole file would end at the first surprise.
 //!
-//! A job runs from the start of its first attempt to the end of its last, as the publishers count it; what lies between
-//! two attempts is a matter of seconds. The GPUs are those of the last attempt that has any.
+//! A job runs from the start of its first attempt to the end of its last; what lies between two attempts counts too. The
+//! GPUs are those of the last attempt that has any.
 
 use super::reading::{Clock, Draft, Gather, known};
 use super::{Opening, Sides, Trace, TraceEntry, Warning, Warnings};
