@@ -3,6 +3,7 @@
 //! Whatever divides the cluster takes a [`Market`] and gives a [`Division`]: a division that can be carried out, a bound on
 //! what any division could reach, and so the gap between the two.
 
+mod best_total;
 mod classes;
 mod demands;
 pub mod instances;
@@ -14,6 +15,7 @@ mod ordered;
 mod partial;
 mod vertex;
 
+pub use best_total::{Unsolved, best_total};
 pub use classes::Classes;
 pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, water_filling};
 pub use market::{Division, Market, MarketError, Matrix, dot};
