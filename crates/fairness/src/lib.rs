@@ -3,6 +3,7 @@
 //! Policies, reports and tests use the same code, so they cannot disagree about what fair means. One subject per
 //! file, each citing where its definition comes from.
 
+pub mod division;
 mod finish_time;
 mod fluid;
 mod jain;
