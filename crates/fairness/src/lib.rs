@@ -7,9 +7,13 @@ pub mod division;
 mod finish_time;
 mod fluid;
 mod jain;
+mod lies;
+mod strategy_resistance;
 mod water_fill;
 
 pub use finish_time::{UNFAIR_ABOVE, rho_dynamic, rho_static};
 pub use fluid::{FluidJob, fluid_finishes};
 pub use jain::jain;
+pub use lies::LieKind;
+pub use strategy_resistance::{Search, Temptation, strategy_resistance};
 pub use water_fill::water_fill;
