@@ -13,6 +13,8 @@ Examples:
   evenhand report evenhand-out/ledger.jsonl             what happened in a run
   evenhand replay evenhand-out/ledger.jsonl             check that every decision can be repeated
   evenhand policies                                     what there is to choose from
+  evenhand audit --speedups w.csv --capacity 8,8 --shares x.csv
+                                                        which fairness properties a division has
   evenhand trace inspect jobs.csv                       what a trace holds
   evenhand trace generate --profile philly -o jobs.csv  make one up from published statistics
 
@@ -42,6 +44,9 @@ pub enum Command {
     Placers(Listing),
     /// List the trace formats and the columns of the native one
     Traces(Listing),
+    /// Say which fairness properties a division of the cluster has, and who suffers most where it has not
+    #[command(after_help = AUDIT_EXAMPLE)]
+    Audit(Audit),
     /// Look at a trace, convert it, or make one up
     #[command(subcommand)]
     Trace(Trace),
@@ -185,6 +190,44 @@ pub struct Compare {
 #[derive(Debug, Args)]
 pub struct Listing {
     /// Print one JSON array instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+const AUDIT_EXAMPLE: &str = "\
+Example:
+  w.csv:  tenant,k80,v100      x.csv:  tenant,k80,v100
+          ann,1,2                      ann,1,0.25
+          bob,1,5                      bob,0,0.75
+
+  evenhand audit --speedups w.csv --capacity k80=1,v100=1 --shares x.csv
+
+The header and the column of names may be left out; what is named in both files is matched by name.";
+
+/// What is divided, and what each tenant makes of it.
+#[derive(Debug, Args)]
+pub struct MarketFiles {
+    /// How fast each tenant is on each GPU model: a CSV file with a row per tenant and a column per model, all relative to
+    /// one model; 0 = it cannot run there
+    #[arg(long, value_name = "FILE.csv")]
+    pub speedups: PathBuf,
+    /// GPUs of each model: 8,8,8 in the order of the columns, or k80=8,v100=8 by name
+    #[arg(long, value_name = "GPUS", allow_hyphen_values = true)]
+    pub capacity: String,
+    /// The weight of each tenant, in the order of the rows [default: 1 each]
+    #[arg(long, value_name = "N,...", allow_hyphen_values = true)]
+    pub weights: Option<String>,
+}
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub struct Audit {
+    #[command(flatten)]
+    pub market: MarketFiles,
+    /// GPUs that each tenant has of each model, in the same form as the speedups
+    #[arg(long, value_name = "FILE.csv")]
+    pub shares: PathBuf,
+    /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
 }

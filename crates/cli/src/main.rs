@@ -3,9 +3,11 @@
 mod args;
 mod clock;
 mod commands;
+mod division_files;
 mod failure;
 mod inputs;
 mod ledger_file;
+mod number_table;
 mod numbers;
 mod output;
 mod progress;

@@ -1,5 +1,6 @@
 //! The commands: one per file.
 
+mod audit;
 mod bench;
 mod compare;
 mod completions;
@@ -23,6 +24,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Policies(args) => policies::run(&args),
         Command::Placers(args) => placers::run(&args),
         Command::Traces(args) => traces::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Replay(args) => replay::run(&args),

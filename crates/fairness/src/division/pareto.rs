@@ -58,19 +58,15 @@ fn dominating(market: &Market, shares: &Matrix, now: &[f64]) -> Result<Division,
 
 fn explain(market: &Market, shares: &Matrix, finding: &Finding, names: Names<'_>) -> String {
     let total: f64 = throughputs(market, shares).iter().sum();
-    let winner = finding
-        .who
-        .first()
-        .map_or(String::new(), |party| format!("; `{}` would gain most of its own", names.parties[*party]));
-    let then = total * (1.0 + finding.worst);
-    if total > 0.0 {
-        format!(
-            "The total could rise from {total:.4} to {then:.4}, by {}, with nobody worse off{winner}.",
-            percent(finding.worst)
-        )
-    } else {
-        format!("Nobody has anything, and everything could be given away{winner}.")
+    let winner = finding.who.first().map_or("nobody", |party| &names.parties[*party]);
+    if total <= 0.0 {
+        return format!("Nobody has anything; `{winner}`, for one, could have something.");
     }
+    format!(
+        "The total could rise from {total:.4} to {:.4}, by {}, with nobody worse off; `{winner}` would gain most of its own.",
+        total * (1.0 + finding.worst),
+        percent(finding.worst),
+    )
 }
 
 #[cfg(test)]
