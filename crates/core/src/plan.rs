@@ -188,10 +188,14 @@ pub enum Reason {
     Packed,
     /// GPUs do it the most good.
     LargestGain,
+    /// Nobody with a better claim can use the GPUs.
+    LeftOver,
     /// The last valid plan stands.
     CarriedOver,
     /// The best assignment of waiting jobs to GPUs starts it later.
     MatchedLater,
+    /// Its party has received all that it is owed, and the policy lends nothing.
+    NoClaim,
     /// Not enough free GPUs.
     NoRoom,
     /// Enough free GPUs, but not within the spread allowed.
@@ -223,8 +227,10 @@ impl Reason {
             Self::Turn => "it is its turn",
             Self::Packed => "it runs well beside the job already on the GPU",
             Self::LargestGain => "GPUs do it the most good",
+            Self::LeftOver => "nobody with a better claim can use the GPUs",
             Self::MatchedLater => "the best assignment of GPUs starts it later",
             Self::CarriedOver => "the last valid plan stands",
+            Self::NoClaim => "its party has received all that it is owed",
             Self::NoRoom => "not enough GPUs are free",
             Self::Fragmented => "enough GPUs are free, but not close enough together",
             Self::BehindLarger => "an earlier job does not fit yet, and nobody may overtake it",

@@ -28,6 +28,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Dominant Resource Fairness, NSDI 2011",
     promises: &[Promise::WorkConserving, Promise::NeverPreempts],
     parameters: &[],
+    divide: None,
     build: |_| Ok(Box::new(Drf)),
 };
 

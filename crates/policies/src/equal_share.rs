@@ -24,6 +24,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "max-min fairness; Bertsekas and Gallager 1992",
     promises: &[Promise::WorkConserving, Promise::CarriesBalances],
     parameters: &[PREEMPT_AT_ROUNDS, REPAY],
+    divide: None,
     build: |parameters| {
         let repay = parameters.span(&REPAY)?;
         let preempt = Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?;

@@ -28,6 +28,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "classical",
     promises: &[Promise::NeverPreempts],
     parameters: &[BACKFILL, VARIANT, RESET, ROUND],
+    divide: None,
     build: |parameters| {
         let backfill = parameters.read(&BACKFILL, "it is true or false")?;
         Ok(match fork(parameters)? {

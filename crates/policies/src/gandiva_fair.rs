@@ -41,6 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Gandiva_fair, EuroSys 2020",
     promises: &[Promise::WorkConserving, Promise::CarriesBalances],
     parameters: &[PREEMPT_AT_ROUNDS, REPAY, TRADE, VARIANT, RESET, ROUND],
+    divide: None,
     build: |parameters| {
         if let Some(rounds) = fork(parameters)? {
             return Ok(Box::new(ProportionalShare { rounds }));

@@ -42,6 +42,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Tiresias, NSDI 2019 (2D-Gittins)",
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_AT_ROUNDS, THRESHOLDS, QUANTUM, SAMPLES],
+    divide: None,
     build: |parameters| {
         let quantum_s = parameters.number(&QUANTUM, 1.0, 1e9)? as u32;
         Ok(Box::new(Gittins {

@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Gavel, OSDI 2020 (as a baseline)",
     promises: &[Promise::WorkConserving, Promise::CarriesBalances],
     parameters: &[PREEMPT_AT_ROUNDS, VARIANT, RESET, ROUND],
+    divide: None,
     build: |parameters| {
         let preempt = Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?;
         Ok(match fork(parameters)? {

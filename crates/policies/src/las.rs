@@ -16,6 +16,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Tiresias, NSDI 2019",
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_AT_ROUNDS],
+    divide: None,
     build: |parameters| Ok(Box::new(Las { preempt: Preempt::read(parameters, &PREEMPT_AT_ROUNDS)? })),
 };
 

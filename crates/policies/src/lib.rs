@@ -4,6 +4,7 @@
 //! takes to appear in `evenhand policies`, in `--policy`, in every comparison and in the law tests.
 
 mod allox;
+mod division;
 mod drf;
 mod elastic;
 mod equal_share;
@@ -15,6 +16,9 @@ mod gavel_rounds;
 mod gittins;
 mod isolated;
 mod las;
+mod nash;
+mod oef_noncooperative;
+mod partial_allocation;
 pub mod placement;
 mod published;
 mod registry;
@@ -22,7 +26,7 @@ mod srsf;
 mod srtf;
 mod tiresias;
 
-pub use registry::{Entry, NameError, Promise, Registered, find, make};
+pub use registry::{Divide, DivideError, Entry, NameError, Promise, Registered, find, make};
 
 /// All policies.
 pub const POLICIES: &[Entry] = &[
@@ -41,6 +45,9 @@ pub const POLICIES: &[Entry] = &[
     elastic::optimus::ENTRY,
     elastic::slaq::ENTRY,
     elastic::afs::ENTRY,
+    oef_noncooperative::ENTRY,
+    nash::ENTRY,
+    partial_allocation::ENTRY,
 ];
 
 /// The policy of someone who chose none.

@@ -1,6 +1,7 @@
 //! Names of parts, and what is said of each.
 
 use evenhand_core::{Choice, ParameterError, ParameterSpec, Parameters, Policy, nearest};
+use evenhand_solve::{Division, Market, MarketError};
 use thiserror::Error;
 
 /// Something that a policy says of itself and that a test holds it to.
@@ -12,6 +13,18 @@ pub enum Promise {
     NeverPreempts,
     /// Over time every party receives what it is owed, as far as its jobs can use it.
     CarriesBalances,
+    /// Nobody would rather have another's share, weight for weight.
+    EnvyFree,
+    /// Nobody is worse off than with its part of every GPU model.
+    SharingIncentive,
+    /// Nobody can be given more unless another is given less.
+    ParetoEfficient,
+    /// Everybody has the same throughput per weight.
+    EqualThroughput,
+    /// Nobody gains by reporting larger speedups than it has.
+    InflationProof,
+    /// Nobody gains by reporting other speedups than it has, larger or smaller.
+    Truthful,
 }
 
 impl Promise {
@@ -21,8 +34,31 @@ impl Promise {
             Self::WorkConserving => "work-conserving",
             Self::NeverPreempts => "never-preempts",
             Self::CarriesBalances => "carries-balances",
+            Self::EnvyFree => "envy-free",
+            Self::SharingIncentive => "sharing-incentive",
+            Self::ParetoEfficient => "pareto-efficient",
+            Self::EqualThroughput => "equal-throughput",
+            Self::InflationProof => "inflation-proof",
+            Self::Truthful => "truthful",
         }
     }
+}
+
+/// Divides a cluster once, among parties with these speedups.
+pub type Divide = fn(&Market, &Parameters) -> Result<Division, DivideError>;
+
+/// Why a cluster was not divided.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum DivideError {
+    /// The market makes no sense.
+    #[error(transparent)]
+    Market(#[from] MarketError),
+    /// A parameter does not fit.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// The solver gave up.
+    #[error("the program has not been solved: {0}")]
+    Unsolved(String),
 }
 
 /// A policy and what is said of it.
@@ -38,6 +74,8 @@ pub struct Entry {
     pub promises: &'static [Promise],
     /// What can be set.
     pub parameters: &'static [ParameterSpec],
+    /// How it divides a cluster once, all else left aside; `None` for a policy that only ranks jobs.
+    pub divide: Option<Divide>,
     /// Makes one.
     pub build: fn(&Parameters) -> Result<Box<dyn Policy>, ParameterError>,
 }

@@ -17,6 +17,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Tiresias, NSDI 2019 (as a baseline)",
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_ANYTIME],
+    divide: None,
     build: |parameters| Ok(Box::new(Srsf { preempt: Preempt::read(parameters, &PREEMPT_ANYTIME)? })),
 };
 

@@ -18,6 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Schrage, Operations Research 1968",
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_ANYTIME],
+    divide: None,
     build: |parameters| Ok(Box::new(Srtf { preempt: Preempt::read(parameters, &PREEMPT_ANYTIME)? })),
 };
 

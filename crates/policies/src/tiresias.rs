@@ -40,6 +40,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Tiresias, NSDI 2019 (2D-LAS)",
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_AT_ROUNDS, THRESHOLDS, KNOB],
+    divide: None,
     build: |parameters| {
         Ok(Box::new(Tiresias {
             preempt: Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?,

@@ -57,6 +57,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "AlloX, EuroSys 2020",
     promises: &[Promise::NeverPreempts],
     parameters: &[ALPHA, BANDS, VARIANT, RESET, ROUND],
+    divide: None,
     build: |parameters| {
         let alpha = parameters.number(&ALPHA, 0.0, 1.0)?;
         let bands: usize = parameters.read(&BANDS, "it is a whole number")?;

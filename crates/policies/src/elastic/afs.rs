@@ -23,6 +23,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Elastic Resource Sharing for Distributed Deep Learning, NSDI 2021",
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_AT_ROUNDS],
+    divide: None,
     build: |parameters| Ok(Box::new(Afs { preempt: Preempt::read(parameters, &PREEMPT_AT_ROUNDS)? })),
 };
 

@@ -20,6 +20,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Optimus, EuroSys 2018",
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_AT_ROUNDS],
+    divide: None,
     build: |parameters| Ok(Box::new(Optimus { preempt: Preempt::read(parameters, &PREEMPT_AT_ROUNDS)? })),
 };
 

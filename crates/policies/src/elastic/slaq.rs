@@ -35,6 +35,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "SLAQ, SoCC 2017",
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_AT_ROUNDS, EPOCH, DECAY],
+    divide: None,
     build: |parameters| {
         let (epoch, decay) = (parameters.span(&EPOCH)?, parameters.number(&DECAY, 0.001, 1000.0)?);
         let preempt = Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?;

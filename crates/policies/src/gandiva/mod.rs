@@ -44,6 +44,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Gandiva, OSDI 2018",
     promises: &[Promise::WorkConserving],
     parameters: &[PREEMPT_AT_ROUNDS, QUANTUM],
+    divide: None,
     build: |parameters| {
         Ok(Box::new(Gandiva {
             preempt: Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?,
