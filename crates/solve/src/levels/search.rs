@@ -8,6 +8,9 @@ use crate::{Division, Market, Matrix, vertex};
 /// A party is stuck if one level more for it alone costs more than this part of one level more for everybody, per party.
 const STUCK: f64 = 0.05;
 
+/// When the gap has not shrunk for so long, what remains of it is rounding.
+const PATIENCE: usize = 25;
+
 pub(super) struct Search<'a> {
     parties: Parties<'a>,
     master: Master,
@@ -42,11 +45,15 @@ impl<'a> Search<'a> {
     }
 
     pub fn run(&mut self, effort: &Effort) {
-        while self.steps < effort.steps {
+        let (mut least, mut idle) = (f64::INFINITY, 0);
+        while self.steps < effort.steps && idle < PATIENCE {
             self.master.optimise();
-            if self.bound - self.master.value() <= effort.gap * (self.bound + self.ground) {
+            let gap = self.bound - self.master.value();
+            if gap <= effort.gap * (self.bound + self.ground) {
                 return;
             }
+            idle = if gap < 0.999 * least { 0 } else { idle + 1 };
+            least = least.min(gap);
             let mut prices = self.master.prices();
             prices.pop();
             let Some(prices) = normalised(prices) else { return };
