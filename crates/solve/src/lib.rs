@@ -4,20 +4,36 @@
 //! what any division could reach, and so the gap between the two.
 
 mod best_total;
+mod bound;
+mod clarabel;
 mod classes;
 mod demands;
+mod display;
+#[cfg(test)]
+mod exhaustive;
+#[cfg(feature = "highs")]
+mod highs;
 pub mod instances;
 mod levels;
 mod market;
 mod master;
+mod microlp;
+mod name;
 mod nash;
 mod ordered;
 mod partial;
+mod problem;
+mod solution;
+#[cfg(test)]
+mod testing;
 mod vertex;
 
 pub use best_total::{Unsolved, best_total};
 pub use classes::Classes;
 pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, water_filling};
 pub use market::{Division, Market, MarketError, Matrix, dot};
+pub use name::Name;
 pub use nash::nash;
 pub use partial::{kept_fractions, partial};
+pub use problem::{Constraint, Problem, Variable};
+pub use solution::{Solution, SolveError, Status};
