@@ -18,7 +18,7 @@ enum Origin {
     Range(usize, f64),
 }
 
-pub(crate) fn solve(problem: &Problem) -> Result<Solution, SolveError> {
+pub(crate) fn solve(problem: &Problem, tolerance: f64) -> Result<Solution, SolveError> {
     if problem.variables() == 0 {
         return without_variables(problem);
     }
@@ -30,24 +30,24 @@ pub(crate) fn solve(problem: &Problem) -> Result<Solution, SolveError> {
     let cones = [ZeroConeT(fixed), NonnegativeConeT(free)];
     let costs: Vec<f64> = problem.objective.iter().map(|cost| cost * problem.sense).collect();
     let quadratic = CscMatrix::zeros((costs.len(), costs.len()));
-    let made = DefaultSolver::new(&quadratic, &costs, &matrix, &right, &cones, settings());
+    let made = DefaultSolver::new(&quadratic, &costs, &matrix, &right, &cones, settings(tolerance));
     let stalled = |steps, why, best| SolveError::Stalled { method: METHOD, steps, why, best };
     let mut solver = made.map_err(|error| stalled(0, error.to_string(), None))?;
     solver.solve();
     outcome(problem, &origins, &solver.solution)
 }
 
-fn settings() -> DefaultSettings<f64> {
+fn settings(tolerance: f64) -> DefaultSettings<f64> {
     DefaultSettings {
         verbose: false,
         max_iter: STEPS_MAX,
         max_threads: 1,
-        tol_gap_abs: 1e-10,
-        tol_gap_rel: 1e-10,
-        tol_feas: 1e-10,
-        reduced_tol_gap_abs: 1e-7,
-        reduced_tol_gap_rel: 1e-7,
-        reduced_tol_feas: 1e-7,
+        tol_gap_abs: tolerance,
+        tol_gap_rel: tolerance,
+        tol_feas: tolerance,
+        reduced_tol_gap_abs: 1e3 * tolerance,
+        reduced_tol_gap_rel: 1e3 * tolerance,
+        reduced_tol_feas: 1e3 * tolerance,
         ..DefaultSettings::default()
     }
 }

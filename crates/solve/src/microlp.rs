@@ -45,7 +45,7 @@ pub(crate) fn solve(problem: &Problem) -> Result<Solution, SolveError> {
 
 /// The same finding with its reason, which only the interior point method gives.
 fn explained(problem: &Problem, finding: SolveError) -> SolveError {
-    match crate::clarabel::solve(problem) {
+    match crate::clarabel::solve(problem, TOLERANCE) {
         Err(other) if std::mem::discriminant(&other) == std::mem::discriminant(&finding) => other,
         _ => finding,
     }
