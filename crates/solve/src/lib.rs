@@ -5,9 +5,9 @@
 
 mod best_total;
 mod bound;
-mod check;
 mod clarabel;
 mod classes;
+mod cooperative;
 mod demands;
 mod display;
 #[cfg(test)]
@@ -31,6 +31,7 @@ mod vertex;
 
 pub use best_total::{Unsolved, best_total};
 pub use classes::Classes;
+pub use cooperative::{CooperativeOptions, cooperative};
 pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, water_filling};
 pub use market::{Division, Market, MarketError, Matrix, dot};
 pub use name::Name;
