@@ -17,6 +17,7 @@ mod gittins;
 mod isolated;
 mod las;
 mod nash;
+mod oef_cooperative;
 mod oef_noncooperative;
 mod partial_allocation;
 pub mod placement;
@@ -46,6 +47,7 @@ pub const POLICIES: &[Entry] = &[
     elastic::slaq::ENTRY,
     elastic::afs::ENTRY,
     oef_noncooperative::ENTRY,
+    oef_cooperative::ENTRY,
     nash::ENTRY,
     partial_allocation::ENTRY,
 ];

@@ -1,7 +1,7 @@
 //! Names of parts, and what is said of each.
 
 use evenhand_core::{Choice, ParameterError, ParameterSpec, Parameters, Policy, nearest};
-use evenhand_solve::{Division, Market, MarketError};
+use evenhand_solve::{Division, Market, MarketError, SolveError};
 use thiserror::Error;
 
 /// Something that a policy says of itself and that a test holds it to.
@@ -57,8 +57,8 @@ pub enum DivideError {
     #[error(transparent)]
     Parameter(#[from] ParameterError),
     /// The solver gave up.
-    #[error("the program has not been solved: {0}")]
-    Unsolved(String),
+    #[error(transparent)]
+    Unsolved(#[from] SolveError),
 }
 
 /// A policy and what is said of it.

@@ -10,13 +10,16 @@ const OVER: f64 = 1e-9;
 ///
 /// What the rule promises then holds among those who did not leave; those who left have as many GPUs as they can use. Value,
 /// bound and prices are those of the last division.
-pub(crate) fn within(market: &Market, rule: impl Fn(&Market) -> Division) -> Division {
+pub(crate) fn within<E>(
+    market: &Market,
+    rule: impl Fn(&Market) -> Result<Division, E>,
+) -> Result<Division, E> {
     let mut rest = market.clone();
     let mut here: Vec<usize> = (0..market.parties()).collect();
     let mut shares = Matrix::zeros(market.parties(), market.models());
     let mut steps = 0;
     loop {
-        let mut division = rule(&rest);
+        let mut division = rule(&rest)?;
         steps += division.steps;
         let over: Vec<bool> = (0..here.len())
             .map(|at| {
@@ -32,7 +35,7 @@ pub(crate) fn within(market: &Market, rule: impl Fn(&Market) -> Division) -> Div
             shares.row_mut(*party).copy_from_slice(division.shares.row(at));
         }
         if !over.contains(&true) || over.iter().all(|over| *over) {
-            return Division { shares, steps, ..division };
+            return Ok(Division { shares, steps, ..division });
         }
         rest = rest.without(&over, &division.shares);
         here = here.into_iter().zip(over).filter(|(_, over)| !over).map(|(party, _)| party).collect();

@@ -5,6 +5,7 @@
 
 mod best_total;
 mod bound;
+mod check;
 mod clarabel;
 mod classes;
 mod cooperative;

@@ -18,13 +18,13 @@ use std::collections::BTreeMap;
 /// Costs one more Nash division for every distinct row and weight.
 pub fn partial(market: &Market, effort: &Effort) -> Result<Division, MarketError> {
     market.check()?;
-    Ok(demands::within(market, |market| {
+    demands::within(market, |market| {
         let mut division = without_demands(market, effort);
         for (party, kept) in kept_fractions(market, &division, effort).iter().enumerate() {
             division.shares.row_mut(party).iter_mut().for_each(|share| *share *= kept);
         }
-        division
-    }))
+        Ok(division)
+    })
 }
 
 /// kappa: the fraction of its bundle in the Nash division that each party may keep.

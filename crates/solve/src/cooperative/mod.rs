@@ -28,7 +28,7 @@ mod tastes;
 mod tests;
 mod thresholds;
 
-use crate::{Classes, Division, Market, Matrix, SolveError};
+use crate::{Classes, Division, Market, Matrix, SolveError, demands};
 use menu::Menu;
 use tastes::Tastes;
 
@@ -70,9 +70,14 @@ impl Bundles {
     }
 }
 
-/// The most throughput without envy. Demands are not looked at.
+/// The most throughput without envy. A party with a demand gets at most that, and the rest is divided among the others by the
+/// same rule.
 pub fn cooperative(market: &Market, options: &CooperativeOptions) -> Result<Division, SolveError> {
     market.check()?;
+    demands::within(market, |market| without_demands(market, options))
+}
+
+fn without_demands(market: &Market, options: &CooperativeOptions) -> Result<Division, SolveError> {
     let classes = Classes::of(market);
     let tastes = Tastes::of(&classes.market);
     let bundles = match tastes.directions.columns() {

@@ -31,7 +31,7 @@ const SAMPLE: usize = 1_000;
 /// A party with a demand gets at most that, and the rest is divided among the others by the same rule.
 pub fn nash(market: &Market, effort: &Effort) -> Result<Division, MarketError> {
     market.check()?;
-    Ok(demands::within(market, |market| without_demands(market, effort)))
+    demands::within(market, |market| Ok(without_demands(market, effort)))
 }
 
 pub(crate) fn without_demands(market: &Market, effort: &Effort) -> Division {
