@@ -44,6 +44,9 @@ pub enum Command {
     Placers(Listing),
     /// List the trace formats and the columns of the native one
     Traces(Listing),
+    /// Divide a cluster once by a policy, without jobs: shares, throughputs, prices, certificate
+    #[command(after_help = SHARE_EXAMPLE)]
+    Share(Share),
     /// Say which fairness properties a division of the cluster has, and who suffers most where it has not
     #[command(after_help = AUDIT_EXAMPLE)]
     Audit(Audit),
@@ -217,6 +220,30 @@ pub struct MarketFiles {
     /// The weight of each tenant, in the order of the rows [default: 1 each]
     #[arg(long, value_name = "N,...", allow_hyphen_values = true)]
     pub weights: Option<String>,
+}
+
+const SHARE_EXAMPLE: &str = "\
+Example:
+  w.csv:  tenant,k80,v100
+          ann,1,2
+          bob,1,5
+
+  evenhand share --policy oef-cooperative --speedups w.csv --capacity k80=1,v100=1";
+
+/// Arguments of `share`.
+#[derive(Debug, Args)]
+pub struct Share {
+    /// The policy that divides (see `evenhand policies`)
+    #[arg(long, value_name = "NAME")]
+    pub policy: String,
+    #[command(flatten)]
+    pub market: MarketFiles,
+    /// A parameter of the policy; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `audit`.

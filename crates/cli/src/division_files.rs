@@ -2,8 +2,10 @@
 
 use crate::args::MarketFiles;
 use crate::number_table::{NumberTable, distinct};
+use crate::numbers;
+use crate::table::{Side, Table};
 use anyhow::Result;
-use evenhand_fairness::division::TOLERANCE;
+use evenhand_fairness::division::{TOLERANCE, throughputs};
 use evenhand_sim::InputError;
 use evenhand_solve::{Market, Matrix};
 use std::path::Path;
@@ -95,6 +97,25 @@ impl NamedMarket {
             }
         }
         Ok(shares)
+    }
+}
+
+impl NamedMarket {
+    /// What everybody has, against its own part of every GPU model.
+    pub fn table(&self, shares: &Matrix) -> Table {
+        let market = &self.market;
+        let models = self.models.iter().map(|model| (model.clone(), Side::Right));
+        let rest =
+            ["weight", "throughput", "with its\nown part"].map(|title| (title.to_owned(), Side::Right));
+        let mut table = Table::new([("tenant".to_owned(), Side::Left)].into_iter().chain(models).chain(rest));
+        let weights: f64 = market.weights.iter().sum();
+        for (at, own) in throughputs(market, shares).into_iter().enumerate() {
+            let alone = market.throughput(at, &market.capacity) * market.weights[at] / weights;
+            let gpus = shares.row(at).iter().map(|gpus| numbers::plain(*gpus));
+            let rest = [market.weights[at], own, alone].map(numbers::plain);
+            table.row(std::iter::once(self.tenants[at].clone()).chain(gpus).chain(rest));
+        }
+        table
     }
 }
 

@@ -165,7 +165,7 @@ fn set(choices: &mut [Choice], key: &str, value: &str) -> Result<()> {
 pub fn only(name: &str, settings: &[(String, String)]) -> Result<Choice> {
     if name == "all" {
         return Err(Wrong(
-            "--policy: simulate runs one policy; `evenhand compare --policy all` runs them all".into(),
+            "--policy: this takes one policy; `evenhand compare --policy all` runs them all".into(),
         )
         .into());
     }

@@ -10,12 +10,13 @@
 //! counts as a GPU whatever its model. Inside a tenant: urgency, then first come.
 
 use crate::fill::{PREEMPT_AT_ROUNDS, Preempt, REPAY, Room, candidates, slice};
-use crate::registry::{Entry, Promise};
+use crate::registry::{DivideError, Entry, Promise};
 use evenhand_core::{
     Job, JobIndex, JobState, Limits, Others, Party, Plan, Policy, PolicyError, Reason, Shares, Snapshot,
     Span, TenantId,
 };
 use evenhand_fairness::water_fill;
+use evenhand_solve::{Division, Market, Matrix};
 use std::collections::VecDeque;
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -24,7 +25,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "max-min fairness; Bertsekas and Gallager 1992",
     promises: &[Promise::WorkConserving, Promise::CarriesBalances],
     parameters: &[PREEMPT_AT_ROUNDS, REPAY],
-    divide: None,
+    divide: Some(|market, _| split(market)),
     build: |parameters| {
         let repay = parameters.span(&REPAY)?;
         let preempt = Preempt::read(parameters, &PREEMPT_AT_ROUNDS)?;
@@ -97,6 +98,19 @@ impl EqualShare {
         }
         claims
     }
+}
+
+/// The same part of every GPU model, by weight, for whoever can use it.
+fn split(market: &Market) -> Result<Division, DivideError> {
+    market.check()?;
+    let parties: Vec<(f64, f64)> =
+        market.weights.iter().copied().zip(market.demands.iter().copied()).collect();
+    let capacity: f64 = market.capacity.iter().sum();
+    let rows: Vec<Vec<f64>> = water_fill(&parties, capacity)
+        .into_iter()
+        .map(|gpus| market.capacity.iter().map(|model| model * gpus / capacity).collect())
+        .collect();
+    Ok(Division::by_rule(market, Matrix::from_rows(&rows)))
 }
 
 /// The tenant with jobs left whose claim per weight is the largest; of equals the first.

@@ -21,12 +21,13 @@
 use crate::fill::{PREEMPT_AT_ROUNDS, Preempt, REPAY, Room, candidates, slice};
 use crate::gavel_rounds::{RESET, ROUND, VARIANT, fork};
 use crate::published::ProportionalShare;
-use crate::registry::{Entry, Promise};
+use crate::registry::{DivideError, Entry, Promise};
 use evenhand_core::{
     GpuCount, GpuTime, Job, JobId, JobIndex, JobState, Limits, Memory, ModelIndex, Others, ParameterSpec,
     Party, PerModel, Plan, Policy, PolicyError, Reason, Shares, Snapshot, Span, TenantId,
 };
 use evenhand_fairness::water_fill;
+use evenhand_solve::{Division, Market, Matrix};
 use std::collections::BTreeMap;
 
 const TRADE: ParameterSpec = ParameterSpec {
@@ -41,7 +42,7 @@ pub(crate) const ENTRY: Entry = Entry {
     paper: "Gandiva_fair, EuroSys 2020",
     promises: &[Promise::WorkConserving, Promise::CarriesBalances],
     parameters: &[PREEMPT_AT_ROUNDS, REPAY, TRADE, VARIANT, RESET, ROUND],
-    divide: None,
+    divide: Some(|market, _| split(market)),
     build: |parameters| {
         if let Some(rounds) = fork(parameters)? {
             return Ok(Box::new(ProportionalShare { rounds }));
@@ -260,28 +261,62 @@ fn share_out(snapshot: &Snapshot, users: &mut [User<'_>]) {
     }
 }
 
-/// Trades between every two models, the fastest and the slowest first.
+/// Trades between the tenants of a snapshot.
 fn trade_all(snapshot: &Snapshot, users: &mut [User<'_>]) {
-    let mean = |model: ModelIndex| users.iter().map(|user| user.speeds[model]).sum::<f64>();
-    let mut models: Vec<_> = snapshot.cluster.model_indices().map(|model| (mean(model), model)).collect();
+    let models: Vec<ModelIndex> = snapshot.cluster.model_indices().collect();
+    let row = |values: &PerModel<f64>| models.iter().map(|model| values[*model]).collect();
+    let speeds: Vec<Vec<f64>> = users.iter().map(|user| row(&user.speeds)).collect();
+    let mut entitled: Vec<Vec<f64>> = users.iter().map(|user| row(&user.entitled)).collect();
+    trade_models(&speeds, &mut entitled);
+    for (user, row) in users.iter_mut().zip(entitled) {
+        for (model, gpus) in models.iter().zip(row) {
+            user.entitled[*model] = gpus;
+        }
+    }
+}
+
+/// Trades between every two models, the fastest and the slowest first.
+fn trade_models(speeds: &[Vec<f64>], entitled: &mut [Vec<f64>]) {
+    let count = speeds.first().map_or(0, Vec::len);
+    let mean = |model: usize| speeds.iter().map(|row| row[model]).sum::<f64>();
+    let mut models: Vec<(f64, usize)> = (0..count).map(|model| (mean(model), model)).collect();
     models.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     for fast in (1..models.len()).rev() {
         for slow in 0..fast {
             let (fast, slow) = (models[fast].1, models[slow].1);
-            let mut parties: Vec<Trader> = users
+            let mut parties: Vec<Trader> = speeds
                 .iter()
-                .map(|user| Trader {
-                    speedup: speedup(user.speeds[fast], user.speeds[slow]),
-                    fast: user.entitled[fast],
-                    slow: user.entitled[slow],
+                .zip(entitled.iter())
+                .map(|(speeds, entitled)| Trader {
+                    speedup: speedup(speeds[fast], speeds[slow]),
+                    fast: entitled[fast],
+                    slow: entitled[slow],
                 })
                 .collect();
             trade(&mut parties);
-            for (user, trader) in users.iter_mut().zip(parties) {
-                (user.entitled[fast], user.entitled[slow]) = (trader.fast, trader.slow);
+            for (row, trader) in entitled.iter_mut().zip(parties) {
+                (row[fast], row[slow]) = (trader.fast, trader.slow);
             }
         }
     }
+}
+
+/// Equal parts by tickets, then trades.
+fn split(market: &Market) -> Result<Division, DivideError> {
+    market.check()?;
+    let speeds: Vec<Vec<f64>> = market.speedups.rows().map(relative_to_fastest).collect();
+    let parties: Vec<(f64, f64)> =
+        market.weights.iter().copied().zip(market.demands.iter().copied()).collect();
+    let capacity: f64 = market.capacity.iter().sum();
+    let part = |gpus: f64| market.capacity.iter().map(|model| model * gpus / capacity).collect();
+    let mut entitled: Vec<Vec<f64>> = water_fill(&parties, capacity).into_iter().map(part).collect();
+    trade_models(&speeds, &mut entitled);
+    Ok(Division::by_rule(market, Matrix::from_rows(&entitled)))
+}
+
+fn relative_to_fastest(row: &[f64]) -> Vec<f64> {
+    let fastest = row.iter().copied().fold(0.0, f64::max);
+    row.iter().map(|speed| speed / fastest).collect()
 }
 
 /// A tenant that cannot run on the slow model at all would pay any price.

@@ -237,8 +237,19 @@ impl Division {
         Self { shares, value: 0.0, bound: 0.0, prices: vec![0.0; market.models()], steps: 0 }
     }
 
-    /// How much better the best division is at most, relative to the bound: 0 = this one is the best.
+    /// A division by a rule that optimises nothing: its value is the total throughput, and nothing is proven of it.
+    pub fn by_rule(market: &Market, shares: Matrix) -> Self {
+        let mut division = Self { shares, value: 0.0, bound: 0.0, prices: Vec::new(), steps: 0 };
+        division.value = division.throughputs(market).iter().sum();
+        division.bound = f64::INFINITY;
+        division
+    }
+
+    /// How much better the best division is at most, relative to the bound: 0 = this one is the best; infinite = who knows.
     pub fn gap(&self) -> f64 {
+        if self.bound.is_infinite() {
+            return f64::INFINITY;
+        }
         let scale = self.bound.abs().max(f64::MIN_POSITIVE);
         ((self.bound - self.value) / scale).max(0.0)
     }

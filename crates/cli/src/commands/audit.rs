@@ -49,7 +49,7 @@ fn as_json(named: &NamedMarket, shares: &Matrix, findings: &[(&Property, Finding
 }
 
 fn as_text(named: &NamedMarket, shares: &Matrix, findings: &[(&Property, Finding)]) -> String {
-    let mut parts = vec![tenants(named, shares)];
+    let mut parts = vec![named.table(shares).render()];
     let mut table = Table::new([("property", Side::Left), ("holds", Side::Left), ("violation", Side::Right)]);
     for (property, finding) in findings {
         let violation = if finding.holds { "0 %".into() } else { numbers::percent(finding.worst) };
@@ -62,20 +62,4 @@ fn as_text(named: &NamedMarket, shares: &Matrix, findings: &[(&Property, Finding
     });
     parts.extend(sentences);
     parts.join("\n\n")
-}
-
-/// What everybody has, against its own part of every GPU model.
-fn tenants(named: &NamedMarket, shares: &Matrix) -> String {
-    let market = &named.market;
-    let models = named.models.iter().map(|model| (model.clone(), Side::Right));
-    let rest = ["weight", "throughput", "with its\nown part"].map(|title| (title.to_owned(), Side::Right));
-    let mut table = Table::new([("tenant".to_owned(), Side::Left)].into_iter().chain(models).chain(rest));
-    let weights: f64 = market.weights.iter().sum();
-    for (at, own) in throughputs(market, shares).into_iter().enumerate() {
-        let alone = market.throughput(at, &market.capacity) * market.weights[at] / weights;
-        let gpus = shares.row(at).iter().map(|gpus| numbers::plain(*gpus));
-        let rest = [market.weights[at], own, alone].map(numbers::plain);
-        table.row(std::iter::once(named.tenants[at].clone()).chain(gpus).chain(rest));
-    }
-    table.render()
 }

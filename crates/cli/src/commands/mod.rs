@@ -9,6 +9,7 @@ mod placers;
 mod policies;
 mod replay;
 mod report;
+mod share;
 mod simulate;
 mod trace;
 mod traces;
@@ -24,6 +25,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Policies(args) => policies::run(&args),
         Command::Placers(args) => placers::run(&args),
         Command::Traces(args) => traces::run(&args),
+        Command::Share(args) => share::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args),
