@@ -359,6 +359,25 @@ pub struct Completions {
 pub enum Bench {
     /// The simulator on generated jobs, then the cost of a decision with 10,000 jobs on 5,000 nodes
     Simulate(BenchSimulate),
+    /// Divisions of a cluster: our methods against a generic solver in the same run
+    Share(BenchShare),
+}
+
+/// Arguments of `bench share`.
+#[derive(Debug, Args)]
+pub struct BenchShare {
+    /// Parties in the large markets, all with different speedups
+    #[arg(long, default_value_t = 10_000, value_parser = parties)]
+    pub parties: usize,
+    /// Small markets on which our values are compared with those of the generic solver
+    #[arg(long, default_value_t = 1_000)]
+    pub markets: usize,
+    /// Where the markets come from
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `bench simulate`.
@@ -405,6 +424,14 @@ fn span(text: &str) -> Result<Span, &'static str> {
 
 fn at_least_one(text: &str) -> Result<u32, &'static str> {
     text.parse().ok().filter(|number| *number > 0).ok_or("a whole number of at least 1 is expected")
+}
+
+fn parties(text: &str) -> Result<usize, &'static str> {
+    let range = 10..=1_000_000;
+    text.parse()
+        .ok()
+        .filter(|number| range.contains(number))
+        .ok_or("a whole number from 10 to 1000000 is expected")
 }
 
 fn setting(text: &str) -> Result<(String, String), &'static str> {

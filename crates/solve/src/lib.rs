@@ -13,6 +13,7 @@ mod demands;
 mod display;
 #[cfg(test)]
 mod exhaustive;
+pub mod generic;
 #[cfg(feature = "highs")]
 mod highs;
 pub mod instances;

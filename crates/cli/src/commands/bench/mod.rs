@@ -1,6 +1,7 @@
 //! `evenhand bench`: how fast this is, on this machine.
 
 mod scale;
+pub mod share;
 mod throughput;
 
 use crate::args::BenchSimulate;
