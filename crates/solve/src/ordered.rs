@@ -31,17 +31,20 @@ fn order(market: &Market, models: &[usize]) -> Option<Vec<usize>> {
         let row = market.speedups.row(party);
         row[models[at + 1]] / row[models[at]]
     };
-    let mut order: Vec<usize> = (0..market.parties()).collect();
-    if models.len() > 1 {
-        // Ties in one ratio are settled by the next, so that an order is found if there is one.
-        order.sort_by(|a, b| {
-            let ratios = (0..models.len() - 1).map(|at| ratio(*a, at).total_cmp(&ratio(*b, at)));
-            ratios.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then).then(a.cmp(b))
+    if models.len() < 2 {
+        return Some((0..market.parties()).collect());
+    }
+    let mut keyed: Vec<(f64, usize)> = (0..market.parties()).map(|party| (ratio(party, 0), party)).collect();
+    keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    // Ties in one ratio are settled by the next, so that an order is found if there is one.
+    for tied in keyed.chunk_by_mut(|a, b| a.0.total_cmp(&b.0).is_eq()).filter(|tied| tied.len() > 1) {
+        tied.sort_by(|a, b| {
+            let mut ratios = (1..models.len() - 1).map(|at| ratio(a.1, at).total_cmp(&ratio(b.1, at)));
+            ratios.find(|order| order.is_ne()).unwrap_or(a.1.cmp(&b.1))
         });
     }
-    let grows = |pair: &[usize]| {
-        (0..models.len().saturating_sub(1)).all(|at| ratio(pair[0], at) <= ratio(pair[1], at))
-    };
+    let order: Vec<usize> = keyed.into_iter().map(|(_, party)| party).collect();
+    let grows = |pair: &[usize]| (0..models.len() - 1).all(|at| ratio(pair[0], at) <= ratio(pair[1], at));
     order.windows(2).all(grows).then_some(order)
 }
 

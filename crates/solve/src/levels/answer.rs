@@ -18,6 +18,8 @@ pub(super) struct Parties<'a> {
     inverse: Matrix,
     /// For parties with a demand: their models, the slowest first.
     slow_to_fast: Vec<Vec<u8>>,
+    with_demand: Vec<usize>,
+    without_demand: Vec<usize>,
     /// Nobody can be raised beyond this.
     pub most: f64,
 }
@@ -59,7 +61,9 @@ impl<'a> Parties<'a> {
                 most = most.min((fullest(market, party) - ladder.base[party]).max(0.0) / ladder.slope[party]);
             }
         }
-        Self { market, ladder, inverse, slow_to_fast, most }
+        let (with_demand, without_demand) =
+            (0..market.parties()).partition(|party| market.demands[*party].is_finite());
+        Self { market, ladder, inverse, slow_to_fast, with_demand, without_demand, most }
     }
 
     fn target(&self, party: usize, level: f64) -> f64 {
@@ -81,15 +85,27 @@ impl<'a> Parties<'a> {
     pub fn answer(&self, worth: &[f64], hulls: &mut Hulls) -> Answer {
         let prices = self.prices(worth);
         let mut cost = Bent::default();
+        // GPUs of each model for parties without a demand: these at level 0, and so many more a level.
+        let mut needs = vec![(0.0, 0.0); prices.len()];
+        for party in &self.without_demand {
+            let inverse = self.inverse.row(*party);
+            let (model, _) = cheapest(inverse, &prices);
+            needs[model].0 += self.ladder.base[*party] * inverse[model];
+            needs[model].1 += self.ladder.slope[*party] * inverse[model];
+        }
+        for ((base, slope), price) in needs.iter().zip(&prices) {
+            cost.at_0 += price * base;
+            cost.slope += price * slope;
+        }
         self.wrap(&prices, hulls);
-        for party in 0..self.market.parties() {
-            self.add_cost(party, &prices, hulls, &mut cost);
+        for party in &self.with_demand {
+            self.add_cost(*party, &prices, hulls, &mut cost);
         }
         let (level, slope) = cost.reach(1.0 + ROUNDING, self.most);
         let spent = level < self.most;
-        let mut usage = vec![0.0; prices.len()];
-        for party in 0..self.market.parties() {
-            self.take(party, level, &prices, hulls, |model, gpus| usage[model] += gpus);
+        let mut usage: Vec<f64> = needs.iter().map(|(base, slope)| base + slope * level).collect();
+        for party in &self.with_demand {
+            self.take(*party, level, &prices, hulls, |model, gpus| usage[model] += gpus);
         }
         for (used, gpus) in usage.iter_mut().zip(&self.market.capacity) {
             *used = if *gpus > 0.0 { *used / gpus } else { 0.0 };
@@ -101,6 +117,9 @@ impl<'a> Parties<'a> {
     pub fn wrap(&self, prices: &[f64], hulls: &mut Hulls) {
         hulls.models.clear();
         hulls.ends.clear();
+        if self.with_demand.is_empty() {
+            return;
+        }
         for (party, models) in self.slow_to_fast.iter().enumerate() {
             let start = hulls.models.len();
             let row = self.market.speedups.row(party);
@@ -120,15 +139,9 @@ impl<'a> Parties<'a> {
         }
     }
 
-    /// Adds what it costs to keep one party at every level.
+    /// Adds what it costs to keep a party with a demand at every level.
     fn add_cost(&self, party: usize, prices: &[f64], hulls: &Hulls, cost: &mut Bent) {
         let (base, slope) = (self.ladder.base[party], self.ladder.slope[party]);
-        if !self.has_demand(party) {
-            let (_, price) = cheapest(self.inverse.row(party), prices);
-            cost.at_0 += price * base;
-            cost.slope += price * slope;
-            return;
-        }
         let demand = self.market.demands[party];
         let row = self.market.speedups.row(party);
         let mut before: Option<f64> = None;

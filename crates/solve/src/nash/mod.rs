@@ -17,7 +17,7 @@ mod newton;
 mod polish;
 
 use crate::levels::Effort;
-use crate::{Classes, Division, Market, MarketError, Matrix, demands};
+use crate::{Classes, Division, Market, MarketError, demands};
 use newton::Newton;
 
 /// Smoothing stops here: beyond, rounding decides.
@@ -81,16 +81,11 @@ fn clear(market: &Market, effort: &Effort) -> Division {
 
 /// Where there are very many classes, the prices that a few of them would pay: a good place to begin.
 fn sampled_prices(market: &Market, effort: &Effort) -> Option<Vec<f64>> {
-    let every = market.parties() / SAMPLE;
-    if effort.prices.is_some() || every < 2 {
+    if effort.prices.is_some() {
         return None;
     }
-    let gone: Vec<bool> = (0..market.parties()).map(|party| party % every != 0).collect();
-    let mut sample = market.without(&gone, &Matrix::zeros(market.parties(), market.models()));
-    let part = sample.weights.iter().sum::<f64>() / market.weights.iter().sum::<f64>();
-    sample.capacity.iter_mut().for_each(|gpus| *gpus *= part);
     let rough = Effort { gap: 1e-4, ..effort.clone() };
-    sample.check().ok().map(|()| clear(&sample, &rough).prices)
+    market.sample(SAMPLE).map(|sample| clear(&sample, &rough).prices)
 }
 
 #[cfg(test)]
