@@ -23,7 +23,13 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "equal-share",
     summary: "Equal GPUs for every tenant, by weight, made good over time.",
     paper: "max-min fairness; Bertsekas and Gallager 1992",
-    promises: &[Promise::WorkConserving, Promise::CarriesBalances],
+    promises: &[
+        Promise::WorkConserving,
+        Promise::CarriesBalances,
+        Promise::EnvyFree,
+        Promise::SharingIncentive,
+        Promise::Truthful,
+    ],
     parameters: &[PREEMPT_AT_ROUNDS, REPAY],
     divide: Some(|market, _| split(market)),
     build: |parameters| {

@@ -40,7 +40,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "gandiva-fair",
     summary: "GPU-time by tickets on every GPU model; tenants trade fast GPUs for slow ones where both gain.",
     paper: "Gandiva_fair, EuroSys 2020",
-    promises: &[Promise::WorkConserving, Promise::CarriesBalances],
+    promises: &[Promise::WorkConserving, Promise::CarriesBalances, Promise::SharingIncentive],
     parameters: &[PREEMPT_AT_ROUNDS, REPAY, TRADE, VARIANT, RESET, ROUND],
     divide: Some(|market, _| split(market)),
     build: |parameters| {

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Envy-free, Pareto-efficient and no worse for anybody than its part of every model, all at once; and the scale of a row means
-//! nothing, so nobody has to say how fast its jobs are, only on which model how much faster. Lies pay rarely and little. What to
-//! choose when tenants are not adversaries.
+//! nothing, so nobody has to say how fast its jobs are, only on which model how much faster. Not truthful: among two to eight tenants
+//! a search finds a lie that pays in most markets, by up to 41%. What to choose when tenants are not adversaries.
 
 use crate::division::{Dividing, PARAMETERS};
 use crate::registry::{DivideError, Entry, Promise};
