@@ -17,7 +17,7 @@ const NEW_ROWS: usize = 3;
 /// Bundles that are nearer than this in every model are one dish.
 const SAME: f64 = 1e-5;
 /// More dishes than this are a sign that the best bundles are not the only ones.
-const DISHES_MANY: usize = 64;
+const DISHES_MANY: usize = 30;
 /// A gap that is rounding.
 const NOTHING: f64 = 1e-9;
 
