@@ -77,7 +77,7 @@ fn meeting(mut planes: Vec<Vec<f64>>) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
     use crate::testing::Seeded;
-    use crate::{SolveError, Status};
+    use crate::{Solution, SolveError, Status};
 
     /// A bounded program; about one in three has no point at all.
     fn random(seeded: &mut Seeded) -> Problem {
@@ -101,6 +101,16 @@ mod tests {
         problem
     }
 
+    /// What every method there is makes of a program.
+    fn all(problem: &Problem) -> Vec<Result<Solution, SolveError>> {
+        vec![
+            problem.solve_interior(),
+            problem.solve_vertex(),
+            #[cfg(feature = "highs")]
+            problem.solve_highs(),
+        ]
+    }
+
     #[test]
     fn every_method_finds_what_trying_every_corner_finds() {
         let (mut solved, mut hopeless) = (0, 0);
@@ -108,7 +118,7 @@ mod tests {
             let problem = random(&mut Seeded::new(seed));
             let Some((value, _)) = solve(&problem) else {
                 hopeless += 1;
-                for found in [problem.solve_interior(), problem.solve_vertex()] {
+                for found in all(&problem) {
                     let error = found.expect_err("no corner, no solution");
                     assert!(
                         matches!(error, SolveError::Infeasible { .. }),
@@ -118,7 +128,7 @@ mod tests {
                 continue;
             };
             solved += 1;
-            for found in [problem.solve_interior(), problem.solve_vertex()] {
+            for found in all(&problem) {
                 let found = found.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{problem}"));
                 assert_eq!(found.status, Status::Optimal, "seed {seed}");
                 assert!((found.value - value).abs() < 1e-7, "seed {seed}: {} {value}", found.value);

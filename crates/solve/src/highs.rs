@@ -36,6 +36,11 @@ pub(crate) fn solve(problem: &Problem) -> Result<Solution, SolveError> {
         HighsModelStatus::Optimal => {}
         HighsModelStatus::Infeasible => return Err(SolveError::Infeasible { conflict: Vec::new() }),
         HighsModelStatus::Unbounded => return Err(SolveError::Unbounded { growing: Vec::new() }),
+        // Its presolve does not tell the two apart; the interior point method does.
+        HighsModelStatus::UnboundedOrInfeasible => {
+            let why = || stalled("unbounded or infeasible".to_owned());
+            return Err(crate::clarabel::solve(problem, 1e-9).err().unwrap_or_else(why));
+        }
         other => return Err(stalled(format!("{other:?}"))),
     }
     let found = solved.get_solution();

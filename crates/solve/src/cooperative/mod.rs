@@ -13,7 +13,7 @@
 //! | 1 | any | in proportion to weight | `tastes` |
 //! | 2 | any | thresholds, exact | `thresholds` |
 //! | 3 or more | up to [`CooperativeOptions::exact_parties_max`] | rows as they are violated, exact | `exact` |
-//! | 3 or more | more | a common menu to pick from, not exact | `menus` |
+//! | 3 or more | more | a menu to pick from, not exact | `menus` |
 //!
 //! Every method gives bundles that can be carried out without envy, and a bound that holds: [`Division::gap`] is what may be lost.
 
