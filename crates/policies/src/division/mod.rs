@@ -4,6 +4,7 @@
 //! parties    (tenant, class) pairs: each class of jobs of a tenant is a virtual tenant with an equal part of its weight
 //! w_ij       speed of the class on model j over its speed on the reference model, the one that most jobs are slowest on
 //! D_i        GPUs that its jobs can use in all
+//! m_j        GPUs of model j that whole gangs can use
 //! x          = rule(w, m, pi, D), from now on
 //! claim_ij   = x_ij + balance_ij / round: GPUs that i should hold of j in the round to come, debts included
 //! ```
@@ -12,6 +13,7 @@
 //! gangs is made good later. A rule knows nothing of jobs, and the mechanism nothing of rules.
 
 mod handing_out;
+mod packable;
 mod parties;
 pub(crate) mod rounding;
 mod weights;

@@ -1,5 +1,6 @@
 //! Who takes part in a division: a row for every tenant and class of jobs.
 
+use super::packable::packable;
 use super::weights::tree_weights;
 use evenhand_core::{ClassIndex, GpuCount, Job, JobIndex, JobState, ModelIndex, Party, Snapshot, TenantId};
 use evenhand_solve::{Market, Matrix};
@@ -54,12 +55,25 @@ impl Row<'_> {
     pub fn tenant(&self) -> TenantId {
         self.jobs[0].1.spec.tenant
     }
+
+    /// What its jobs take at a time, and how often: the gangs, and what elastic jobs can take beyond.
+    fn gangs(&self) -> [(u32, u32); 2] {
+        let more = self.jobs.iter().map(|(_, job)| job.spec.gpus.max.less(job.spec.gpus.min).0).sum();
+        [(self.gang.0, self.jobs.len() as u32), (1, more)]
+    }
 }
 
 fn market(snapshot: &Snapshot, rows: &[Row<'_>]) -> Market {
-    let models = snapshot.cluster.model_indices();
-    let capacity: Vec<f64> = models.map(|model| f64::from(snapshot.cluster.capacity(model).0)).collect();
     let all: Vec<Vec<f64>> = rows.iter().map(|row| speeds(snapshot, row.jobs[0].0, row.jobs[0].1)).collect();
+    let capacity: Vec<f64> = snapshot
+        .cluster
+        .model_indices()
+        .map(|model| {
+            let runs = rows.iter().zip(&all).filter(|(_, speeds)| speeds[usize::from(model.0)] > 0.0);
+            let gangs: Vec<(u32, u32)> = runs.flat_map(|(row, _)| row.gangs()).collect();
+            f64::from(packable(snapshot.cluster.capacity(model).0, &gangs))
+        })
+        .collect();
     let reference = reference(rows, &all);
     let scaled: Vec<Vec<f64>> = all.iter().map(|speeds| relative_to(reference, speeds)).collect();
     let active: BTreeSet<TenantId> = rows.iter().map(Row::tenant).collect();
