@@ -146,3 +146,20 @@ fn allox_is_as_published() {
     check("allox", "1000s", (32_629.0, 9_973.0, 4.963));
     check("allox", "0s", (31_289.0, 9_020.0, 4.447));
 }
+
+#[test]
+fn max_min_is_as_published() {
+    check("max-min", "1000s", (33_208.0, 11_274.0, 2.947));
+    check("max-min", "0s", (31_888.0, 9_246.0, 3.257));
+}
+
+#[test]
+fn max_sum_throughput_is_as_published() {
+    check("max-sum-throughput", "1000s", (31_909.0, 9_655.0, 4.976));
+    check("max-sum-throughput", "0s", (31_429.0, 8_893.0, 4.719));
+}
+
+#[test]
+fn min_total_duration_is_as_published() {
+    check("min-total-duration", "1000s", (24_205.0, 19_807.0, 7.741));
+}

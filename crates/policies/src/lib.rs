@@ -12,6 +12,7 @@ mod fifo;
 mod fill;
 mod gandiva;
 mod gandiva_fair;
+mod gavel;
 mod gavel_rounds;
 mod gittins;
 mod isolated;
@@ -46,6 +47,10 @@ pub const POLICIES: &[Entry] = &[
     elastic::optimus::ENTRY,
     elastic::slaq::ENTRY,
     elastic::afs::ENTRY,
+    gavel::max_min::ENTRY,
+    gavel::max_min_perf::ENTRY,
+    gavel::min_total_duration::ENTRY,
+    gavel::max_sum_throughput::ENTRY,
     oef_noncooperative::ENTRY,
     oef_cooperative::ENTRY,
     nash::ENTRY,

@@ -17,7 +17,7 @@ use crate::recipe::{Adaptation, Recipe};
 use crate::workload::Workload;
 use evenhand_core::{
     Abilities, Backend, BackendError, Command, EndCause, Event, GpuModel, JobId, Lease, LeaseId, ModelIndex,
-    Node, Rate, Ratio, Regime, Round, Span, Time, Work,
+    Node, Rate, Ratio, Regime, RegimeSpec, Round, Span, Time, Work,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -177,8 +177,8 @@ impl OriginalWorld {
         let mut declared = (*job.truth).clone();
         if let Some(recipe) = &job.recipe {
             self.training.insert(declared.id, Training::new(recipe));
-            // Nobody announces how the batch size will change.
-            declared.regimes.clear();
+            // The batch size at the start is known; nobody announces how it will change.
+            declared.regimes = vec![RegimeSpec { from: Work::ZERO, batch: recipe.batch, speed: Ratio::ONE }];
         } else {
             let recipe = plain(&declared);
             self.training.insert(declared.id, Training::new(&Arc::new(recipe)));

@@ -29,6 +29,7 @@ mod problem;
 mod solution;
 #[cfg(test)]
 mod testing;
+mod total;
 mod vertex;
 
 pub use best_total::{Unsolved, best_total};
@@ -41,3 +42,4 @@ pub use nash::nash;
 pub use partial::{kept_fractions, partial};
 pub use problem::{Constraint, Problem, Variable};
 pub use solution::{Solution, SolveError, Status};
+pub use total::max_total;

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 /// On what terms GPUs are handed out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     /// Whether running jobs are up for decision.
     pub due: bool,
     /// The length of a round.
@@ -23,7 +23,7 @@ pub(super) struct Terms {
 }
 
 /// Grants what the shares amount to in the round to come.
-pub(super) fn hand_out(
+pub(crate) fn hand_out(
     snapshot: &Snapshot,
     parties: &Parties<'_>,
     division: &Division,

@@ -18,6 +18,9 @@ mod parties;
 pub(crate) mod rounding;
 mod weights;
 
+pub(crate) use handing_out::{Terms, hand_out};
+pub(crate) use parties::Parties;
+
 use crate::fill::{PREEMPT_AT_ROUNDS, Preempt};
 use crate::registry::DivideError;
 use evenhand_core::{
@@ -25,8 +28,6 @@ use evenhand_core::{
     Quality, Shares, Snapshot, Span,
 };
 use evenhand_solve::{Division, Effort, Market};
-use handing_out::{Terms, hand_out};
-use parties::Parties;
 use serde::{Deserialize, Serialize};
 
 /// What every dividing policy can be told.
@@ -52,8 +53,6 @@ struct Remembered {
     prices: Vec<f64>,
 }
 
-/// The gap up to which a division counts as the best there is.
-const OPTIMAL: f64 = 1e-6;
 
 impl Dividing {
     /// The policy of a rule.
@@ -91,15 +90,23 @@ impl Policy for Dividing {
         let mut plan = Plan { others: if due { Others::Release } else { Others::Keep }, ..Plan::default() };
         let terms = Terms { due, round: memory.round, lends: self.lends };
         hand_out(snapshot, &parties, &division, terms, &mut plan);
-        let gap = division.gap();
-        plan.quality = if gap <= OPTIMAL { Quality::Optimal } else { Quality::Feasible { gap } };
+        plan.quality = quality(&division);
         plan.shares = Some(shares(snapshot, &parties, &division));
         plan.memory = Memory::new(memory);
         Ok(plan)
     }
 }
 
-fn shares(snapshot: &Snapshot, parties: &Parties<'_>, division: &Division) -> Shares {
+/// What is known of how good a division is.
+pub(crate) fn quality(division: &Division) -> Quality {
+    /// The gap up to which a division counts as the best there is.
+    const OPTIMAL: f64 = 1e-6;
+    let gap = division.gap();
+    if gap <= OPTIMAL { Quality::Optimal } else { Quality::Feasible { gap } }
+}
+
+/// What everybody is owed from now on.
+pub(crate) fn shares(snapshot: &Snapshot, parties: &Parties<'_>, division: &Division) -> Shares {
     let rows = parties.rows.iter().zip(division.shares.rows()).map(|(row, shares)| {
         let mut gpus = PerModel::all(0.0);
         for (model, share) in snapshot.cluster.model_indices().zip(shares) {

@@ -1,4 +1,4 @@
-//! Who takes part in a division: a row for every tenant and class of jobs.
+//! Who takes part in a division: a row for every tenant and class of jobs, or for every job.
 
 use super::packable::packable;
 use super::weights::tree_weights;
@@ -6,8 +6,8 @@ use evenhand_core::{ClassIndex, GpuCount, Job, JobIndex, JobState, ModelIndex, P
 use evenhand_solve::{Market, Matrix};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One party: the jobs of one class of one tenant.
-pub(super) struct Row<'a> {
+/// One party: the jobs of one class of one tenant, or a single job.
+pub(crate) struct Row<'a> {
     pub party: Party,
     /// Every job of the class takes the same number of GPUs.
     pub gang: GpuCount,
@@ -16,7 +16,7 @@ pub(super) struct Row<'a> {
 }
 
 /// All parties, and the market they are in.
-pub(super) struct Parties<'a> {
+pub(crate) struct Parties<'a> {
     pub rows: Vec<Row<'a>>,
     pub market: Market,
     /// Jobs that can run on no GPU model that there is.
@@ -49,6 +49,39 @@ impl<'a> Parties<'a> {
         let market = market(snapshot, &rows);
         Self { rows, market, nowhere }
     }
+
+    /// Every job a party of its own, in the order of the queue.
+    ///
+    /// ```text
+    /// w_ij = r_ij / max_l r_il      D_i = g_i      pi_i = weight of the tenant, over the largest
+    /// ```
+    pub fn of_jobs(snapshot: &'a Snapshot) -> Self {
+        let mut jobs: Vec<_> = snapshot.jobs.iter().filter(|(_, job)| job.state != JobState::Held).collect();
+        jobs.sort_unstable_by_key(|(_, job)| job.queue_key());
+        let (mut rows, mut speedups, mut nowhere) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, job) in jobs {
+            let speeds = speeds(snapshot, index, job);
+            let fastest = speeds.iter().copied().fold(0.0, f64::max);
+            if fastest > 0.0 {
+                speedups.push(speeds.iter().map(|speed| speed / fastest).collect::<Vec<f64>>());
+                let party = Party::Job(job.spec.id);
+                rows.push(Row { party, gang: job.spec.gpus.min, jobs: vec![(index, job)] });
+            } else {
+                nowhere.push(job);
+            }
+        }
+        let weight = |row: &Row<'_>| snapshot.tenants.weight(row.tenant()).get();
+        let largest = rows.iter().map(weight).fold(0.0, f64::max);
+        let weights = rows.iter().map(|row| weight(row) / largest).collect();
+        let demands = rows.iter().map(|row| f64::from(row.gang.0)).collect();
+        let market = Market::new(Matrix::from_rows(&speedups), capacity(snapshot));
+        Self { rows, market: market.weighing(weights).demanding(demands), nowhere }
+    }
+}
+
+fn capacity(snapshot: &Snapshot) -> Vec<f64> {
+    let models = snapshot.cluster.model_indices();
+    models.map(|model| f64::from(snapshot.cluster.capacity(model).0)).collect()
 }
 
 impl Row<'_> {
@@ -84,7 +117,7 @@ fn market(snapshot: &Snapshot, rows: &[Row<'_>]) -> Market {
     }
     let weight = |row: &Row<'_>| weights[&row.tenant()] / classes[&row.tenant()];
     let demand = |row: &Row<'_>| row.jobs.iter().map(|(_, job)| f64::from(job.spec.gpus.max.0)).sum();
-    Market::new(Matrix::from_rows(&scaled), capacity)
+    Market::new(Matrix::from_rows(&scaled), capacity(snapshot))
         .weighing(rows.iter().map(weight).collect())
         .demanding(rows.iter().map(demand).collect())
 }
