@@ -163,3 +163,8 @@ fn max_sum_throughput_is_as_published() {
 fn min_total_duration_is_as_published() {
     check("min-total-duration", "1000s", (24_205.0, 19_807.0, 7.741));
 }
+
+#[test]
+fn finish_time_fairness_is_as_published() {
+    check("finish-time-fairness", "1000s", (32_329.0, 11_386.0, 3.045));
+}

@@ -10,14 +10,14 @@
 //! The published simulators halve an interval of T until its ends are within 5 %, and take whatever point an interior-point
 //! solver finds for the upper end.
 
-use super::centre::centre;
+use super::centre::{LINEAR, centre, division_of};
 use super::{Following, PARAMETERS, Program, Question};
 use crate::registry::{DivideError, Entry, Promise};
 use evenhand_core::Span;
-use evenhand_solve::{Division, Ladder, Matrix, raise};
+use evenhand_solve::{Division, Ladder, raise};
 
 /// Time that a job of which nothing is known, or that has outrun what is known, is taken to need at least.
-const LEFT_LEAST: Span = Span::from_minutes(1);
+pub(super) const LEFT_LEAST: Span = Span::from_minutes(1);
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "min-total-duration",
@@ -44,9 +44,8 @@ impl Program for Shortest {
         if question.published && market.models() == 1 {
             let upper = halved(1.0 / division.value);
             let least: Vec<f64> = left.iter().map(|left| left / upper).collect();
-            let fractions = centre(&least, &market.demands, market.capacity[0]);
-            let gpus: Vec<[f64; 1]> = fractions.iter().zip(&market.demands).map(|(y, gang)| [y * gang]).collect();
-            return Ok(Division { shares: Matrix::from_rows(&gpus), value: 1.0 / upper, ..division });
+            let fractions = centre(LINEAR, &least, &market.demands, market.capacity[0]);
+            return Ok(division_of(&fractions, market, 1.0 / upper));
         }
         Ok(division)
     }
@@ -66,7 +65,7 @@ fn halved(shortest: f64) -> f64 {
 }
 
 /// Seconds that each job needs alone on its fastest model. One of which nothing is known counts as long as the longest known.
-pub(super) fn seconds_left(question: &Question<'_>) -> Vec<f64> {
+fn seconds_left(question: &Question<'_>) -> Vec<f64> {
     let jobs = question.jobs.rows.iter().map(|row| row.jobs[0]);
     let known: Vec<Option<Span>> =
         jobs.map(|(index, job)| question.snapshot.remaining_time(index, job)).collect();

@@ -11,6 +11,7 @@
 //! are realised as in the published simulators: by priorities in rounds, with their delay.
 
 mod centre;
+pub(crate) mod finish_time_fairness;
 pub(crate) mod max_min;
 pub(crate) mod max_min_perf;
 pub(crate) mod max_sum_throughput;
