@@ -49,6 +49,8 @@ pub const POLICIES: &[Entry] = &[
     elastic::afs::ENTRY,
     gavel::max_min::ENTRY,
     gavel::max_min_perf::ENTRY,
+    gavel::water_filling::ENTRY,
+    gavel::hierarchical::ENTRY,
     gavel::finish_time_fairness::ENTRY,
     gavel::min_total_duration::ENTRY,
     gavel::max_sum_throughput::ENTRY,

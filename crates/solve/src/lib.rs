@@ -35,7 +35,7 @@ mod vertex;
 pub use best_total::{Unsolved, best_total};
 pub use classes::Classes;
 pub use cooperative::{CooperativeOptions, cooperative};
-pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, water_filling};
+pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, rise_by, water_filling};
 pub use market::{Division, Market, MarketError, Matrix, dot};
 pub use name::Name;
 pub use nash::nash;

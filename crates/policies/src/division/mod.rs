@@ -20,6 +20,7 @@ mod weights;
 
 pub(crate) use handing_out::{Terms, hand_out};
 pub(crate) use parties::Parties;
+pub(crate) use weights::tree_weights;
 
 use crate::fill::{PREEMPT_AT_ROUNDS, Preempt};
 use crate::registry::DivideError;
@@ -52,7 +53,6 @@ struct Remembered {
     /// The prices of the last division.
     prices: Vec<f64>,
 }
-
 
 impl Dividing {
     /// The policy of a rule.

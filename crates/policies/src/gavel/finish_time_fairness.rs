@@ -191,9 +191,11 @@ mod tests {
 
     #[test]
     fn the_delays_of_all_who_can_be_helped_are_the_same() {
-        let market = Market::new(Matrix::from_rows(&[[1.0], [1.0], [1.0]]), vec![1.0]).demanding(vec![1.0; 3]);
+        let market =
+            Market::new(Matrix::from_rows(&[[1.0], [1.0], [1.0]]), vec![1.0]).demanding(vec![1.0; 3]);
         let late = Terms { age: 3_000.0, left: 600.0, isolated: 3_600.0 };
-        let terms = [late, Terms { age: 0.0, left: 1_200.0, isolated: 3_600.0 }, Terms { age: 600.0, ..late }];
+        let terms =
+            [late, Terms { age: 0.0, left: 1_200.0, isolated: 3_600.0 }, Terms { age: 600.0, ..late }];
         let division = least_rho(&market, &terms, &Effort::default());
         let found: Vec<f64> = (0..3).map(|at| rho(&terms[at], division.shares.row(at)[0])).collect();
         assert!(found.iter().all(|rho| (rho / found[0] - 1.0).abs() < 1e-5), "{found:?}");

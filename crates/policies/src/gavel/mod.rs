@@ -12,10 +12,12 @@
 
 mod centre;
 pub(crate) mod finish_time_fairness;
+pub(crate) mod hierarchical;
 pub(crate) mod max_min;
 pub(crate) mod max_min_perf;
 pub(crate) mod max_sum_throughput;
 pub(crate) mod min_total_duration;
+pub(crate) mod water_filling;
 
 use crate::division::{Parties, Terms, hand_out, quality, shares};
 use crate::fill::{PREEMPT_AT_ROUNDS, Preempt};
@@ -131,9 +133,9 @@ impl<P: Program + 'static> Policy for Following<P> {
             Some(rounds) => Ok(rounds.decide(snapshot, |snapshot, before, own: &mut P::Own| {
                 self.fractions(snapshot, before, own)
             })),
-            None => self
-                .decide_here(snapshot)
-                .map_err(|error| PolicyError::Numerical { step: error.to_string() }),
+            None => {
+                self.decide_here(snapshot).map_err(|error| PolicyError::Numerical { step: error.to_string() })
+            }
         }
     }
 }

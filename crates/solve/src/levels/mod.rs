@@ -19,11 +19,13 @@
 mod answer;
 mod root;
 mod search;
+mod turns;
 
 use crate::{Classes, Division, Market, MarketError, Matrix, ordered};
 pub(crate) use search::shrink_to_fit;
 
 use search::Search;
+pub use turns::rise_by;
 
 /// When to stop, and where to begin.
 #[derive(Clone, Debug)]

@@ -217,3 +217,40 @@ fn many_parties_are_no_harder_than_few() {
         assert!(division.gap() <= 1e-7 && division.steps < 400, "{} steps", division.steps);
     }
 }
+
+#[test]
+fn rising_by_fixed_weights_is_water_filling() {
+    let mut random = Random::new(12);
+    for round in 0..200 {
+        let mut market = random_weights(small(FAMILIES[round % 3], &mut random), &mut random);
+        for party in 0..market.parties() {
+            if random.chance(0.7) {
+                market.demands[party] = 0.5 + random.below(6) as f64;
+            }
+        }
+        let expected = water_filling(&market, &Effort::default()).unwrap().throughputs(&market);
+        let found = rise_by(&market, &Effort::default(), |_| market.weights.clone());
+        assert_carried_out(&market, &found, &format!("round {round}"));
+        for (found, expected) in found.throughputs(&market).iter().zip(&expected) {
+            assert!((found / expected - 1.0).abs() < 1e-5, "round {round}: {found}, {expected}");
+        }
+    }
+}
+
+/// What a party cannot use goes to the other of its group first: the groups of two are equal, as long as they can use it.
+#[test]
+fn weights_may_change_as_parties_leave() {
+    let market = market(&[[1.0], [1.0], [1.0], [1.0]], [8.0]).demanding(vec![1.0, 9.0, 9.0, 9.0]);
+    let weigh = |gone: &[bool]| {
+        let in_group = |party: usize| (0..4).filter(|other| other / 2 == party / 2 && !gone[*other]).count();
+        (0..4).map(|party| if gone[party] { 0.0 } else { 1.0 / in_group(party) as f64 }).collect()
+    };
+    let division = rise_by(&market, &Effort::default(), weigh);
+    assert_shares_near(&division, &[[1.0], [3.0], [2.0], [2.0]]);
+}
+
+fn assert_shares_near<const K: usize>(division: &Division, rows: &[[f64; K]]) {
+    for (found, expected) in division.shares.rows().zip(rows) {
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{}", division.shares);
+    }
+}
