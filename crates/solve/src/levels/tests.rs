@@ -254,3 +254,18 @@ fn assert_shares_near<const K: usize>(division: &Division, rows: &[[f64; K]]) {
         assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{}", division.shares);
     }
 }
+
+#[test]
+fn a_gap_that_can_be_reached_is_asked_for() {
+    let mut random = Random::new(13);
+    for round in 0..400 {
+        let mut market = small(FAMILIES[round % 3], &mut random);
+        for party in 0..market.parties() {
+            market.demands[party] = 1.0 + random.below(4) as f64;
+        }
+        let slope = (0..market.parties()).map(|_| random.between(10.0, 5_000.0)).collect();
+        let ladder = Ladder { base: vec![0.0; market.parties()], slope };
+        let steps = raise(&market, &ladder, &Effort::default()).division.steps;
+        assert!(steps < 200, "round {round}: {steps} steps");
+    }
+}
