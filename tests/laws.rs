@@ -284,23 +284,3 @@ fn what_fits_is_seated() {
         }
     }
 }
-
-#[test]
-#[expect(clippy::print_stdout, reason = "temporary")]
-fn zz_time() {
-    let mut sums: std::collections::BTreeMap<&str, (f64, f64)> = Default::default();
-    for seed in 0..15 {
-        for (step, snapshot) in snapshots(seed).iter().enumerate() {
-            for entry in POLICIES {
-                let policy = entry.make(&Choice::default().parameters).unwrap();
-                let start = std::time::Instant::now();
-                decide(&*policy, snapshot);
-                let took = start.elapsed().as_secs_f64() * 1e3;
-                if took > 30.0 { println!("{} seed {seed} step {step} {took:.0} ms, {} jobs", entry.name, snapshot.jobs.len()); }
-                let sum = sums.entry(entry.name).or_default();
-                sum.0 += took; sum.1 = sum.1.max(took);
-            }
-        }
-    }
-    for (name, (sum, most)) in sums { println!("{name}: {sum:.0} ms, most {most:.1}"); }
-}

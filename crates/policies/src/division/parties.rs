@@ -117,7 +117,7 @@ fn market(snapshot: &Snapshot, rows: &[Row<'_>]) -> Market {
     }
     let weight = |row: &Row<'_>| weights[&row.tenant()] / classes[&row.tenant()];
     let demand = |row: &Row<'_>| row.jobs.iter().map(|(_, job)| f64::from(job.spec.gpus.max.0)).sum();
-    Market::new(Matrix::from_rows(&scaled), capacity(snapshot))
+    Market::new(Matrix::from_rows(&scaled), capacity)
         .weighing(rows.iter().map(weight).collect())
         .demanding(rows.iter().map(demand).collect())
 }
