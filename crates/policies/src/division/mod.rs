@@ -19,7 +19,7 @@ pub(crate) mod rounding;
 mod weights;
 
 pub(crate) use handing_out::{Terms, hand_out};
-pub(crate) use parties::Parties;
+pub(crate) use parties::{Parties, Row};
 pub(crate) use weights::tree_weights;
 
 use crate::fill::{PREEMPT_AT_ROUNDS, Preempt};

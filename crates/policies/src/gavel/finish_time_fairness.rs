@@ -97,7 +97,8 @@ fn terms(question: &Question<'_>, own: &mut BTreeMap<JobId, Past>) -> Vec<Terms>
         let rate = fastest(snapshot, index, job) / unit(job);
         let mut past = own.get(&job.spec.id).copied().unwrap_or_default();
         if past.rate > 0.0 {
-            past.isolated_s += (past.left - left * rate) / past.rate;
+            // A crash puts a job back, but never to before it came.
+            past.isolated_s = (past.isolated_s + (past.left - left * rate) / past.rate).max(0.0);
         }
         let isolated = past.isolated_s + left / alone;
         terms.push(Terms { age: snapshot.now.since(job.submitted).seconds(), left, isolated });
@@ -134,7 +135,10 @@ fn least_rho(market: &Market, terms: &[Terms], effort: &Effort) -> Division {
     // Some rho that can be, and one that cannot.
     let (mut low, mut high) = (RHO_LEAST, 1.0);
     let mut best = level(high);
-    while best.division.value < REACHED {
+    for _ in 0..HALVINGS {
+        if best.division.value >= REACHED {
+            break;
+        }
         (low, high) = (high, 2.0 * high);
         best = level(high);
     }

@@ -11,7 +11,7 @@
 //! originals have two levels; here there are as many as the tree has.
 
 use super::{Following, Program, Question, relative};
-use crate::division::tree_weights;
+use crate::division::{Row, tree_weights};
 use crate::fill::PREEMPT_AT_ROUNDS;
 use crate::gavel_rounds::{RESET, ROUND, VARIANT};
 use crate::registry::{DivideError, Entry, Promise};
@@ -54,7 +54,7 @@ impl Program for Hierarchical {
     fn answer(&self, question: &Question<'_>, (): &mut ()) -> Result<Division, DivideError> {
         let market = relative(&question.jobs.market);
         market.check()?;
-        let tenants: Vec<TenantId> = question.jobs.rows.iter().map(|row| row.tenant()).collect();
+        let tenants: Vec<TenantId> = question.jobs.rows.iter().map(Row::tenant).collect();
         let tree = |active: &BTreeSet<TenantId>| tree_weights(question.snapshot, active);
         Ok(rise_by(&market, &question.effort, |gone| self.weights(&tenants, gone, tree)))
     }
