@@ -4,9 +4,9 @@
 
 use evenhand_core::{
     Abilities, Backend, Choice, Cluster, Command, Demand, EngineConfig, Estimate, Forecast, GpuCount,
-    GpuModel, GpuRange, Host, Interference, Job, JobId, JobSpec, Limits, ModelIndex, Parameters, PerModel,
-    Policy, Predictor, Random, Rate, Ratio, Reason, Record, Sample, Sharing, SharingMode, Span, Tenant,
-    TenantId, Time, Work,
+    GpuModel, GpuRange, Host, Interference, Job, JobId, JobSpec, Limits, ModelIndex, Moved, Parameters,
+    PerModel, Policy, Predictor, Random, Rate, Ratio, Reason, Record, Sample, Sharing, SharingMode, Span,
+    Tenant, TenantId, Time, Work,
 };
 use evenhand_engine::{Engine, Parts};
 use evenhand_sim::traces::synthetic::Synthetic;
@@ -224,7 +224,7 @@ impl TrueInterference for Fixed {
 struct Believes(Box<dyn Predictor>, Fixed);
 
 impl Predictor for Believes {
-    fn observe(&mut self, sample: &Sample<'_>) -> bool {
+    fn observe(&mut self, sample: &Sample<'_>) -> Moved {
         self.0.observe(sample)
     }
     fn forecast(&self, job: &Job, cluster: &Cluster) -> Arc<Forecast> {

@@ -53,13 +53,27 @@ impl Classes {
             self.rows[*class].jobs_count += 1;
             return *class;
         }
-        let mut speed = PerModel::default();
-        for (rate, estimate) in speed.0.iter_mut().zip(&forecast.speed.0) {
-            *rate = estimate.mean;
-        }
+        let speed = speed_of(forecast);
         let class = self.rows.insert(Class { gpus: spec.gpus, speed, jobs_count: 1, key: key.clone() });
         self.by_key.insert(key, class);
         class
+    }
+
+    /// Something else is believed of all jobs of a class, and the same of all: it stays the class it is, with what it is
+    /// owed, unless there is one like it already. Says whether it could stay.
+    pub fn change(&mut self, class: ClassIndex, spec: &JobSpec, forecast: &Forecast) -> bool {
+        let key = ClassKey::of(spec, forecast);
+        match self.by_key.get(&key) {
+            Some(known) => *known == class,
+            None => {
+                let row = &mut self.rows[class];
+                row.speed = speed_of(forecast);
+                let before = std::mem::replace(&mut row.key, key.clone());
+                self.by_key.remove(&before);
+                self.by_key.insert(key, class);
+                true
+            }
+        }
     }
 
     /// Counts a job out; a class without jobs disappears.
@@ -71,5 +85,35 @@ impl Classes {
         {
             self.by_key.remove(&row.key);
         }
+    }
+}
+
+fn speed_of(forecast: &Forecast) -> PerModel<Rate> {
+    let mut speed = PerModel::default();
+    for (rate, estimate) in speed.0.iter_mut().zip(&forecast.speed.0) {
+        *rate = estimate.mean;
+    }
+    speed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Estimate, JobId, TenantId};
+
+    fn forecast(speed: f64) -> Forecast {
+        Forecast { speed: PerModel::all(Estimate::exact(Rate::new(speed).unwrap())), ..Forecast::default() }
+    }
+
+    #[test]
+    fn a_class_stays_itself_when_all_of_it_changes_and_gives_way_to_one_like_it() {
+        let spec = JobSpec::new(JobId(0), TenantId(0), 1, None);
+        let mut classes = Classes::default();
+        let (slow, fast) = (classes.join(&spec, &forecast(1.0)), classes.join(&spec, &forecast(3.0)));
+        assert!(classes.change(slow, &spec, &forecast(2.0)));
+        assert_eq!(classes.join(&spec, &forecast(2.0)), slow);
+        assert!(!classes.change(slow, &spec, &forecast(3.0)));
+        assert!(classes.change(fast, &spec, &forecast(3.0)));
+        assert_ne!(classes.join(&spec, &forecast(1.0)), slow, "what it was before is forgotten");
     }
 }

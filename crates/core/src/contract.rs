@@ -2,7 +2,7 @@
 
 use crate::{
     Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuId, GpuSet, Grant, Interference, Job,
-    JobId, LeaseId, Plan, Record, Snapshot, Span, Time,
+    JobId, JobSpec, Lease, LeaseId, Plan, Record, Snapshot, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -76,12 +76,33 @@ pub struct Sample<'a> {
     pub event: &'a Event,
     /// Measured demand, if that was it.
     pub demand: Option<Demand>,
+    /// The lease that it is about: as it is now, or as it was when it ended.
+    pub lease: Option<&'a Lease>,
+    /// When the job was asked to stop, if it was: it works no more since then.
+    pub halted: Option<Time>,
+    /// The machines, to look up what GPUs those of the lease are.
+    pub cluster: &'a Cluster,
+}
+
+/// Whose forecasts are out of date after an observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// Nobody's.
+    Nothing,
+    /// That of the job observed.
+    Job,
+    /// Those of the job observed and of all jobs that the predictor takes to be alike.
+    Alike,
 }
 
 /// Learns how fast jobs run, and says how fast they will.
 pub trait Predictor: Send {
-    /// Takes note; says whether its belief about this job moved.
-    fn observe(&mut self, sample: &Sample<'_>) -> bool;
+    /// Takes note; says what of its beliefs moved. Shown when a lease starts or ends and when a job says how far it is.
+    fn observe(&mut self, sample: &Sample<'_>) -> Moved;
+    /// Whether what is learnt of one job is believed of the other.
+    fn alike(&self, one: &JobSpec, other: &JobSpec) -> bool {
+        one.id == other.id
+    }
     /// Asked when a job arrives, when its belief moved, or when a GPU model joins: not each round.
     fn forecast(&self, job: &Job, cluster: &Cluster) -> Arc<Forecast>;
     /// What it believes of jobs on one GPU.

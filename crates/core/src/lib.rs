@@ -31,7 +31,7 @@ pub use balance::Balances;
 pub use class::{Class, ClassKey, Classes};
 pub use cluster::{Cluster, GpuModel, Health, Host, MODELS_MAX, Node, Rack};
 pub use contract::{
-    Abilities, Backend, BackendError, Better, Limits, Metric, Placement, Placer, Policy, PolicyError,
+    Abilities, Backend, BackendError, Better, Limits, Metric, Moved, Placement, Placer, Policy, PolicyError,
     Predictor, Reading, Sample, Unit,
 };
 pub use event::{BidRow, BidTable, Command, EndCause, Event, Offer, Outcome, Retry, StopReason};

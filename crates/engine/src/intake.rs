@@ -3,7 +3,7 @@
 use crate::{Engine, Step};
 use evenhand_core::{
     Command, Event, GpuTime, Job, JobId, JobSpec, JobState, LeaseState, Note, Outcome, PerModel, Regime,
-    Sample, Span, StopReason, Work,
+    Span, StopReason, Work,
 };
 use std::sync::Arc;
 
@@ -144,33 +144,13 @@ impl Engine {
         if regime.is_some() {
             self.state.ask_early();
         }
-        self.observe(id, event);
+        self.observe(id, event, None);
     }
 
     pub(crate) fn telemetry(&mut self, lease: evenhand_core::LeaseId, event: &Event, step: &mut Step) {
         match self.state.leases.get(lease) {
-            Some(lease) => self.observe(lease.job, event),
+            Some(lease) => self.observe(lease.job, event, None),
             None => step.notes.push(Note::Ignored),
-        }
-    }
-
-    /// Shows an event to the predictor, and asks again if its belief moved.
-    pub(crate) fn observe(&mut self, id: JobId, event: &Event) {
-        let Some(job) = self.state.jobs.by_id(id) else { return };
-        let demand = match event {
-            Event::Telemetry { demand, .. } => Some(*demand),
-            _ => None,
-        };
-        let sample = Sample { now: self.state.now, job, event, demand };
-        if self.parts.predictor.observe(&sample) {
-            let forecast = self.parts.predictor.forecast(job, &self.state.cluster);
-            self.state.interference = self.parts.predictor.interference();
-            let (spec, class) = (job.spec.clone(), job.class);
-            let classes = Arc::make_mut(&mut self.state.classes);
-            let joined = classes.join(&spec, &forecast);
-            classes.leave(class);
-            Arc::make_mut(&mut self.state.jobs).change(id, |job| job.class = joined);
-            self.state.set_forecast(id, forecast);
         }
     }
 }

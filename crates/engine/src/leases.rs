@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// `Asked -> Held`.
-    pub(crate) fn lease_started(&mut self, id: LeaseId, step: &mut Step) {
+    pub(crate) fn lease_started(&mut self, id: LeaseId, event: &Event, step: &mut Step) {
         let now = self.state.now;
         let lease = Arc::make_mut(&mut self.state.leases).get_mut(id);
         let Some(lease) = lease.filter(|lease| lease.state == LeaseState::Asked) else {
@@ -76,6 +76,7 @@ impl Engine {
             job.heard = now;
         });
         self.trust_nodes(id);
+        self.observe(job, event, None);
     }
 
     /// `Held -> Held`, with a later deadline.
@@ -100,7 +101,7 @@ impl Engine {
             LeaseState::Waiting => self.withdraw(id, step),
             LeaseState::Asked | LeaseState::Held => {
                 lease.state = LeaseState::Stopping;
-                state.stopping.insert(id);
+                state.stopping.insert(id, state.now);
                 step.commands.push(Command::Stop { lease: id, reason, grace: self.parts.config.grace });
             }
         }
@@ -131,6 +132,7 @@ impl Engine {
         event: &Event,
         step: &mut Step,
     ) {
+        let halted = self.state.stopping.get(&id).copied();
         let Some(lease) = self.close(id, step) else { return };
         let now = self.state.now;
         Arc::make_mut(&mut self.state.jobs).change(lease.job, |job| {
@@ -140,7 +142,7 @@ impl Engine {
             (job.saved, job.heard) = (saved, now);
             job.crashes += u32::from(cause == EndCause::Crashed);
         });
-        self.observe(lease.job, event);
+        self.observe(lease.job, event, Some((&lease, halted)));
         let unwanted = self.state.unwanted.get(&lease.job).copied();
         let crashes = self.state.jobs.by_id(lease.job).map_or(0, |job| job.crashes);
         let outcome = match cause {

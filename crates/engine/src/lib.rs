@@ -5,6 +5,7 @@
 //! whatever should happen leaves as a [`Command`].
 
 mod account;
+mod beliefs;
 mod bids;
 mod intake;
 mod leases;
@@ -94,7 +95,7 @@ impl Engine {
             Event::NodeSuspect(node) => self.node_closed(*node, evenhand_core::Health::Suspect, step),
             Event::NodeDraining(node) => self.node_closed(*node, evenhand_core::Health::Draining, step),
             Event::PolicyChanged(choice) => self.policy_changed(choice, step),
-            Event::LeaseStarted(lease) => self.lease_started(*lease, step),
+            Event::LeaseStarted(lease) => self.lease_started(*lease, event, step),
             Event::Progress { lease, done, saved, regime, .. } => {
                 self.progress(*lease, (*done, *saved), *regime, event, step);
             }

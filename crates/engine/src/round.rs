@@ -129,7 +129,7 @@ impl Engine {
     /// GPUs that nobody keeps: free, or held by leases that are being stopped and promised to nobody.
     fn room(&self) -> FreeIndex {
         let mut room = self.state.cluster.free.clone();
-        for id in &self.state.stopping {
+        for id in self.state.stopping.keys() {
             for seat in self.state.leases.get(*id).iter().flat_map(|lease| lease.gpus.seats()) {
                 let usable = self.state.cluster.nodes[seat.node.index()].usable();
                 let gpus = seat.gpus.and(usable).without(self.state.seats.promised(seat.node));

@@ -28,8 +28,8 @@ pub(crate) struct State {
     pub previous: Option<Arc<Plan>>,
     /// Which GPUs are taken or promised.
     pub seats: Seats,
-    /// Leases on their way out.
-    pub stopping: BTreeSet<LeaseId>,
+    /// Leases on their way out, and since when.
+    pub stopping: BTreeMap<LeaseId, Time>,
     pub lease_next: u64,
     /// Why each waiting job waits, as last decided.
     pub waits: BTreeMap<JobId, Reason>,
@@ -72,7 +72,7 @@ impl State {
             interference,
             previous: None,
             seats: Seats::default(),
-            stopping: BTreeSet::new(),
+            stopping: BTreeMap::new(),
             lease_next: 1,
             waits: BTreeMap::new(),
             unwanted: BTreeMap::new(),
@@ -113,7 +113,7 @@ impl State {
     /// GPUs of leases that are being stopped and are promised to nobody.
     fn leaving(&self) -> PerModel<GpuCount> {
         let mut leaving = PerModel::all(GpuCount::ZERO);
-        for id in &self.stopping {
+        for id in self.stopping.keys() {
             for seat in self.leases.get(*id).iter().flat_map(|lease| lease.gpus.seats()) {
                 let node = &self.cluster.nodes[seat.node.index()];
                 let open = seat.gpus.and(node.usable()).without(self.seats.promised(seat.node));

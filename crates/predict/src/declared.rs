@@ -5,8 +5,8 @@
 
 use crate::PredictorEntry;
 use evenhand_core::{
-    Cluster, Demand, Estimate, Event, Forecast, Interference, Job, PerModel, Predictor, RegimeForecast,
-    Sample, TimeSlicing, Work,
+    Cluster, Demand, Estimate, Event, Forecast, Interference, Job, Moved, PerModel, Predictor, Rate,
+    RegimeForecast, Sample, TimeSlicing, Work,
 };
 use std::sync::Arc;
 
@@ -19,32 +19,42 @@ pub(crate) const ENTRY: PredictorEntry = PredictorEntry {
 struct Declared;
 
 impl Predictor for Declared {
-    fn observe(&mut self, sample: &Sample<'_>) -> bool {
-        matches!(sample.event, Event::Progress { regime: Some(_), .. })
+    fn observe(&mut self, sample: &Sample<'_>) -> Moved {
+        if changes_regime(sample.event) { Moved::Job } else { Moved::Nothing }
     }
 
     fn forecast(&self, job: &Job, _cluster: &Cluster) -> Arc<Forecast> {
-        let spec = &job.spec;
         let mut speed = PerModel::default();
-        for (estimate, rate) in speed.0.iter_mut().zip(spec.speed_row().0) {
+        for (estimate, rate) in speed.0.iter_mut().zip(job.spec.speed_row().0) {
             *estimate = Estimate::exact(rate.times(job.regime.speed.get()));
         }
-        let mut demand = Demand { duty: 1.0, ..Demand::default() };
-        if let Some(memory) = spec.memory {
-            demand.memory = Estimate::exact(memory);
-        }
-        Arc::new(Forecast {
-            speed,
-            scaling: spec.scaling.clone(),
-            total: spec.work.map(Estimate::exact),
-            regimes: regimes(job),
-            demand: PerModel::all(demand),
-            restart: Estimate::exact(spec.restart.save + spec.restart.restore),
-        })
+        Arc::new(as_declared(job, speed))
     }
 
     fn interference(&self) -> Arc<dyn Interference> {
         Arc::new(TimeSlicing)
+    }
+}
+
+/// Whether a job says that its batch size is another now.
+pub(crate) fn changes_regime(event: &Event) -> bool {
+    matches!(event, Event::Progress { regime: Some(_), .. })
+}
+
+/// What the submitter said, with these speeds.
+pub(crate) fn as_declared(job: &Job, speed: PerModel<Estimate<Rate>>) -> Forecast {
+    let spec = &job.spec;
+    let mut demand = Demand { duty: 1.0, ..Demand::default() };
+    if let Some(memory) = spec.memory {
+        demand.memory = Estimate::exact(memory);
+    }
+    Forecast {
+        speed,
+        scaling: spec.scaling.clone(),
+        total: spec.work.map(Estimate::exact),
+        regimes: regimes(job),
+        demand: PerModel::all(demand),
+        restart: Estimate::exact(spec.restart.save + spec.restart.restore),
     }
 }
 
