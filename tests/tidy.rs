@@ -59,7 +59,7 @@ fn host() -> String {
 fn ring(package: &str) -> Option<u8> {
     Some(match package.strip_prefix("evenhand-")? {
         "core" => 0,
-        "solve" | "graph" => 1,
+        "solve" | "measure" | "graph" => 1,
         "fairness" => 2,
         "policies" | "predict" | "report" | "engine" => 3,
         "sim" | "live" | "train" => 4,

@@ -1,6 +1,7 @@
 //! How fast, how long, how much memory, how much harm: what is believed of a job before and while it runs.
 
 mod declared;
+mod measured;
 
 use evenhand_core::Predictor;
 
@@ -16,7 +17,7 @@ pub struct PredictorEntry {
 }
 
 /// All predictors.
-pub const PREDICTORS: &[PredictorEntry] = &[declared::ENTRY];
+pub const PREDICTORS: &[PredictorEntry] = &[declared::ENTRY, measured::ENTRY];
 
 /// The predictor of someone who chose none.
 pub const DEFAULT_PREDICTOR: &str = "declared";

@@ -1,0 +1,134 @@
+//! Watches leases, and says how fast their jobs were.
+//!
+//! What is normalised, with what the submitter declared: GPUs beyond `gpus.min` and GPUs apart (the job's scaling), the
+//! regime in force, time to restore after a restart. What is left out: leases that share GPUs or mix GPU models; stints that
+//! began in another regime than the last one heard of; stints shorter than [`STINT_MIN`] or without a step; and the last
+//! stint of a job that crashed, lost its node or was not renewed, because it may have done more than it could say.
+//!
+//! A job that reports the time in which it really worked is measured by that; otherwise a stint lasts until the next word of
+//! the job, or until it was asked to stop: what it does afterwards is saving.
+
+use evenhand_core::{
+    Cluster, EndCause, JobSpec, Lease, LeaseId, ModelIndex, Rate, Regime, Sharing, Span, Time, Work,
+};
+use std::collections::BTreeMap;
+
+/// Shorter stints say more about the moment than about the job.
+pub const STINT_MIN: Span = Span::from_secs(30);
+
+/// How fast a job was on a GPU model: alone on `gpus.min` GPUs in one place, in its first regime.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Where.
+    pub model: ModelIndex,
+    /// How fast.
+    pub speed: Rate,
+}
+
+/// A job as one of its leases starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Runner<'a> {
+    /// What was asked for.
+    pub spec: &'a JobSpec,
+    /// Work done until now.
+    pub done: Work,
+    /// Time in which it really worked until now, if it reports that.
+    pub worked: Option<Span>,
+    /// The regime in force.
+    pub regime: Regime,
+    /// Leases that began, this one included.
+    pub starts: u32,
+}
+
+/// What is watched of one lease.
+#[derive(Clone, Copy, Debug)]
+struct Stint {
+    model: ModelIndex,
+    /// Of the number of GPUs and of how far they are apart.
+    factor: f64,
+    regime: Regime,
+    since: Time,
+    done: Work,
+    worked: Option<Span>,
+}
+
+/// The leases that run now.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    stints: BTreeMap<LeaseId, Stint>,
+}
+
+impl Watch {
+    /// A lease has started.
+    pub fn start(&mut self, now: Time, job: &Runner<'_>, lease: &Lease, cluster: &Cluster) {
+        let [model] = cluster.models_of(&lease.gpus)[..] else { return };
+        let spec = job.spec;
+        let factor = spec.scaling.factor(spec.gpus, lease.gpus.count(), cluster.span_of(&lease.gpus));
+        if lease.sharing != Sharing::Alone || factor <= 0.0 {
+            return;
+        }
+        let again = job.starts > 1;
+        let since = now + if again { spec.restart.restore } else { Span::ZERO };
+        let worked = if again { job.worked } else { Some(Span::ZERO) };
+        let stint = Stint { model, factor, regime: job.regime, since, done: job.done, worked };
+        self.stints.insert(lease.id, stint);
+    }
+
+    /// A job says how far it is, for how long it has really worked, and whether its regime is another from now on.
+    pub fn progress(
+        &mut self,
+        now: Time,
+        lease: LeaseId,
+        done: Work,
+        worked: Option<Span>,
+        regime: Option<Regime>,
+    ) -> Option<Pace> {
+        let stint = self.stints.get_mut(&lease)?;
+        let took = match (stint.worked, worked) {
+            (Some(before), Some(after)) => after.less(before),
+            _ => now.since(stint.since),
+        };
+        let short = took < STINT_MIN && regime.is_none();
+        if short {
+            // It goes on until it is long enough.
+            return None;
+        }
+        let pace = stint.pace(done, took);
+        (stint.since, stint.done) = (stint.since.max(now), done);
+        stint.worked = worked;
+        stint.regime = regime.unwrap_or(stint.regime);
+        pace
+    }
+
+    /// A lease has ended; its job was asked to stop then, if it was.
+    pub fn end(
+        &mut self,
+        now: Time,
+        lease: LeaseId,
+        done: Work,
+        cause: EndCause,
+        halted: Option<Time>,
+    ) -> Option<Pace> {
+        let stint = self.stints.remove(&lease)?;
+        let knows = matches!(cause, EndCause::Finished { .. } | EndCause::Stopped);
+        let until = halted.unwrap_or(now);
+        knows.then(|| stint.pace(done, until.since(stint.since))).flatten()
+    }
+
+    /// A lease goes on with other GPUs, or never ran.
+    pub fn forget(&mut self, lease: LeaseId) {
+        self.stints.remove(&lease);
+    }
+}
+
+impl Stint {
+    fn pace(&self, done: Work, took: Span) -> Option<Pace> {
+        let (work, regime) = (done.less(self.done), self.regime.speed.get());
+        let known = self.done >= self.regime.from && regime > 0.0;
+        if !known || took < STINT_MIN || work == Work::ZERO {
+            return None;
+        }
+        let speed = work.steps() / took.seconds() / self.factor / regime;
+        Some(Pace { model: self.model, speed: Rate::new(speed).ok()? })
+    }
+}

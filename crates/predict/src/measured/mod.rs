@@ -1,0 +1,113 @@
+//! Believes how fast jobs were seen to run; what submitters declare is where it starts from, and fades.
+//!
+//! Every kind of job (those that a tenant declared alike) has one row of speeds, so jobs of a kind stay one class. A row is
+//! told anew only when it has moved by more than [`TOLERANCE`], or when a kind is first seen on a GPU model; everything but
+//! the speeds is as declared. A job of a kind that was never seen to run is believed what was declared of it, as a guess:
+//! `low` is zero, so that a policy can tell it from a measurement and find out.
+
+mod belief;
+
+use crate::PredictorEntry;
+use crate::declared::{as_declared, changes_regime};
+use belief::{guess, row, seen};
+use evenhand_core::{
+    Cluster, Estimate, Event, Forecast, Interference, Job, JobSpec, Moved, PerModel, Predictor, Rate, Sample,
+    TimeSlicing,
+};
+use evenhand_measure::{Kind, Pace, Runner, Speeds, Watch};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(crate) const ENTRY: PredictorEntry = PredictorEntry {
+    name: "measured",
+    summary: "Believes the speeds that were measured on real work; declared ones are a guess that fades.",
+    build: || Box::new(Measured::default()),
+};
+
+/// A row is told anew when one of its speeds is off by more than this part.
+const TOLERANCE: f64 = 0.01;
+
+#[derive(Default)]
+struct Measured {
+    watch: Watch,
+    speeds: Speeds,
+    /// The rows as they were last told.
+    told: BTreeMap<Kind, PerModel<Estimate<Rate>>>,
+}
+
+impl Predictor for Measured {
+    fn observe(&mut self, sample: &Sample<'_>) -> Moved {
+        let learnt = self.pace(sample).is_some_and(|pace| self.learn(sample, pace));
+        match (learnt, changes_regime(sample.event)) {
+            (true, _) => Moved::Alike,
+            (false, true) => Moved::Job,
+            (false, false) => Moved::Nothing,
+        }
+    }
+
+    fn alike(&self, one: &JobSpec, other: &JobSpec) -> bool {
+        Kind::is_shared(one, other)
+    }
+
+    fn forecast(&self, job: &Job, _cluster: &Cluster) -> Arc<Forecast> {
+        let told = self.told.get(&Kind::of(&job.spec)).copied();
+        let mut speed = told.unwrap_or_else(|| PerModel(job.spec.speed_row().0.map(guess)));
+        for estimate in &mut speed.0 {
+            let here = |rate: Rate| rate.times(job.regime.speed.get());
+            *estimate =
+                Estimate { mean: here(estimate.mean), low: here(estimate.low), high: here(estimate.high) };
+        }
+        Arc::new(as_declared(job, speed))
+    }
+
+    fn interference(&self) -> Arc<dyn Interference> {
+        Arc::new(TimeSlicing)
+    }
+}
+
+impl Measured {
+    /// How fast the job was since the last word of it, if this event says so.
+    fn pace(&mut self, sample: &Sample<'_>) -> Option<Pace> {
+        let (now, job) = (sample.now, sample.job);
+        match sample.event {
+            Event::LeaseStarted(_) => {
+                let Job { done, worked, regime, starts, .. } = *job;
+                let runner = Runner { spec: &job.spec, done, worked, regime, starts };
+                self.watch.start(now, &runner, sample.lease?, sample.cluster);
+                None
+            }
+            Event::Progress { lease, done, worked, regime, .. } => {
+                self.watch.progress(now, *lease, *done, *worked, *regime)
+            }
+            Event::LeaseEnded { lease, done, cause, .. } => {
+                self.watch.end(now, *lease, *done, *cause, sample.halted)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes a pace in; says whether the row of its kind is told anew.
+    fn learn(&mut self, sample: &Sample<'_>, pace: Pace) -> bool {
+        let kind = Kind::of(&sample.job.spec);
+        if let Some(forgotten) = self.speeds.take(sample.now, &kind, pace) {
+            self.told.remove(&forgotten);
+        }
+        let Some(measured) = self.speeds.of(&kind) else { return false };
+        let declared = sample.job.spec.speed_row();
+        let told = self.told.get(&kind);
+        let moved = measured.iter().any(|(model, _)| {
+            let speed = seen(measured, &declared, model);
+            // A guess has no lower end: the first measurement always counts.
+            told.is_none_or(|row| row[model].low == Rate::ZERO || is_off(row[model].mean, speed))
+        });
+        if moved {
+            let row = row(measured, &declared, &self.speeds, &kind);
+            self.told.insert(kind, row);
+        }
+        moved
+    }
+}
+
+fn is_off(told: Rate, found: f64) -> bool {
+    (found / told.get() - 1.0).abs() > TOLERANCE
+}
