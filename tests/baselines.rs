@@ -149,7 +149,7 @@ fn drf_gives_a_group_of_two_no_more_than_a_tenant_alone() {
         let spec = JobSpec::new(JobId(id), TenantId(1 + (id / 8) as u32), 1, Some(Work::from_steps(600.0)));
         SimJob::new(Time::ZERO, Arc::new(spec))
     };
-    let workload = Workload { jobs: (0..24).map(job).collect(), tenants, apps: Vec::new() };
+    let workload = Workload { jobs: (0..24).map(job).collect(), tenants, ..Workload::default() };
     let mut world = World::new(cluster.models, &cluster.nodes, Arc::new(workload), Faults::default(), 1);
     let mut engine = engine_with(policy("drf"), EngineConfig::default(), world.abilities());
     let (_, records) = Stage::new("v100=8", 8).play_in(&mut engine, &mut world);

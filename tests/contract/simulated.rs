@@ -14,7 +14,7 @@ impl Stage for Simulated {
         let job = |(submit, truth, _)| SimJob::new(submit, truth);
         let mut jobs: Vec<SimJob> = script.job_list().map(job).collect();
         jobs.sort_by_key(|job| job.submit);
-        let workload = Workload { jobs, tenants: Script::tenants(), apps: Vec::new() };
+        let workload = Workload { jobs, tenants: Script::tenants(), ..Workload::default() };
         let nodes = script.node_list();
         let mut world = World::new(Script::models(), &nodes, Arc::new(workload), Faults::default(), 1);
         for outage in &script.outages {

@@ -42,6 +42,8 @@ pub enum Command {
     Policies(Listing),
     /// List the placers
     Placers(Listing),
+    /// List the predictors: whose speeds are believed
+    Predictors(Listing),
     /// List the trace formats and the columns of the native one
     Traces(Listing),
     /// Divide a cluster once by a policy, without jobs: shares, throughputs, prices, certificate
@@ -117,6 +119,9 @@ pub struct Work {
     /// Time between the checkpoints a job writes by itself, unless the trace says so [default: 30m]
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub checkpoint: Option<Span>,
+    /// Let a tenant report a multiple of its true speed on a GPU model, such as vision:v100=0.5; may be given several times
+    #[arg(long, value_name = "TENANT:MODEL=FACTOR", value_parser = evenhand_sim::parse_report)]
+    pub lie: Vec<(String, String, f64)>,
 }
 
 /// Arguments of `simulate`.
@@ -136,6 +141,9 @@ pub struct Simulate {
     /// Who places (see `evenhand placers`) [default: topology]
     #[arg(long, value_name = "NAME")]
     pub placer: Option<String>,
+    /// Whose speeds are believed (see `evenhand predictors`) [default: declared]
+    #[arg(long, value_name = "NAME")]
+    pub predictor: Option<String>,
     /// Where chance comes from; the same seed gives the same results
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -155,7 +163,7 @@ pub struct Simulate {
 pub struct Compare {
     /// A TOML file with cluster, workload and policies; or give --trace and --cluster
     #[arg(value_name = "SCENARIO.toml", conflicts_with_all = [
-        "trace", "throughputs", "semantics", "cluster", "gpus_per_node", "nodes_per_rack", "round", "restore", "save", "checkpoint",
+        "trace", "throughputs", "semantics", "cluster", "gpus_per_node", "nodes_per_rack", "round", "restore", "save", "checkpoint", "lie",
     ])]
     pub scenario: Option<PathBuf>,
     /// The work: a trace file (see `evenhand traces`)
@@ -172,6 +180,9 @@ pub struct Compare {
     /// Who places (see `evenhand placers`) [default: topology]
     #[arg(long, value_name = "NAME")]
     pub placer: Option<String>,
+    /// Whose speeds are believed (see `evenhand predictors`) [default: declared]
+    #[arg(long, value_name = "NAME")]
+    pub predictor: Option<String>,
     /// Seeds, separated by commas; every policy runs with each [default: 1]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub seeds: Vec<u64>,

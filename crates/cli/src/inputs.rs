@@ -53,6 +53,10 @@ impl Work {
         restart.restore = self.restore.unwrap_or(restore);
         restart.interval = self.checkpoint.unwrap_or(usual.interval);
         workload.set_restart(restart);
+        for (tenant, model, factor) in &self.lie {
+            let lie = workload.misreport(cluster, (tenant, model, *factor));
+            lie.map_err(|error| error.within("--lie"))?;
+        }
         Ok(Arc::new(workload))
     }
 
@@ -114,9 +118,9 @@ pub fn check(setup: &Setup, scenario: Option<&Path>) -> Result<()> {
     let Err(error) = engine_for(&setup.header(Abilities::default(), "")) else { return Ok(()) };
     let flag = match &error {
         SetupError::Name(name) if name.what == "placer" => "--placer",
+        SetupError::Name(name) if name.what == "predictor" => "--predictor",
         SetupError::Name(_) => "--policy",
         SetupError::Parameter { .. } => "--set",
-        SetupError::Predictor(_) => "predictor",
     };
     Err(wrong(scenario.map_or_else(|| flag.to_owned(), |path| path.display().to_string()), error))
 }

@@ -188,6 +188,8 @@ pub enum Reason {
     Packed,
     /// GPUs do it the most good.
     LargestGain,
+    /// It is to be found out how fast it is on such GPUs.
+    Probe,
     /// Nobody with a better claim can use the GPUs.
     LeftOver,
     /// The last valid plan stands.
@@ -227,6 +229,7 @@ impl Reason {
             Self::Turn => "it is its turn",
             Self::Packed => "it runs well beside the job already on the GPU",
             Self::LargestGain => "GPUs do it the most good",
+            Self::Probe => "it is to be found out how fast it is there",
             Self::LeftOver => "nobody with a better claim can use the GPUs",
             Self::MatchedLater => "the best assignment of GPUs starts it later",
             Self::CarriedOver => "the last valid plan stands",

@@ -1,11 +1,11 @@
 //! Kinds: jobs of a tenant that were declared alike.
 
-use evenhand_core::{GpuRange, JobSpec, ModelFilter, PerModel, Rate, TenantId};
+use evenhand_core::{GpuRange, JobSpec, ModelFilter, ModelIndex, PerModel, Rate, TenantId};
 
 /// Jobs of one tenant with the same GPU range, the same GPU models and the same declared speeds.
 ///
 /// What is measured on one of them is believed of all: short jobs then have a measured speed before they start. A tenant
-/// cannot hide a lie by mixing it with true reports, because a kind is one report.
+/// cannot hide a lie among true reports, because a kind is one report.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kind {
     /// Who submits them.
@@ -21,6 +21,22 @@ impl Kind {
     pub fn of(spec: &JobSpec) -> Self {
         let speeds = PerModel(spec.speed_row().0.map(Rate::key));
         Self { tenant: spec.tenant, gpus: spec.gpus, models: spec.models, speeds }
+    }
+
+    /// No kind of this tenant comes before this one.
+    pub(crate) fn first_of(tenant: TenantId) -> Self {
+        let gpus = GpuRange::rigid(0);
+        Self { tenant, gpus, models: ModelFilter(0), speeds: PerModel::all(0) }
+    }
+
+    /// The declared speed on a GPU model.
+    pub fn declared(&self, model: ModelIndex) -> Rate {
+        Rate::new(f64::from_bits(self.speeds[model])).unwrap_or_default()
+    }
+
+    /// Declared speeds on all GPU models.
+    pub fn declared_row(&self) -> PerModel<Rate> {
+        PerModel(self.speeds.0.map(|bits| Rate::new(f64::from_bits(bits)).unwrap_or_default()))
     }
 
     /// Whether two jobs are of one kind; cheaper than to compare their kinds.

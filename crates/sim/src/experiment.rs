@@ -7,12 +7,12 @@ use crate::workload::Workload;
 use crate::world::World;
 use evenhand_core::{
     Abilities, Backend, BackendError, Choice, Command, EngineConfig, Header, LEDGER_VERSION, LedgerWriter,
-    Limits, Plan, Policy, PolicyError, Record, Snapshot, Span,
+    Limits, Plan, Policy, PolicyError, Record, Snapshot, Span, nearest,
 };
 use evenhand_engine::{Engine, Parts, run};
 use evenhand_policies::placement::{DEFAULT_PLACER, PLACERS};
-use evenhand_policies::{DEFAULT_POLICY, POLICIES, find};
-use evenhand_predict::{DEFAULT_PREDICTOR, PREDICTORS};
+use evenhand_policies::{DEFAULT_POLICY, NameError, POLICIES, find};
+use evenhand_predict::{DEFAULT_PREDICTOR, PREDICTORS, PredictorEntry};
 use evenhand_report::{Costs, Report};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::{self, Write};
@@ -129,7 +129,7 @@ impl Setup {
 pub enum SetupError {
     /// No such part.
     #[error(transparent)]
-    Name(#[from] evenhand_policies::NameError),
+    Name(#[from] NameError),
     /// No such parameter, or no such value.
     #[error("policy {policy}: {error}")]
     Parameter {
@@ -138,9 +138,14 @@ pub enum SetupError {
         /// What is wrong.
         error: evenhand_core::ParameterError,
     },
-    /// No such predictor.
-    #[error("unknown predictor `{0}`")]
-    Predictor(String),
+}
+
+/// The predictor of this name.
+fn find_predictor(name: &str) -> Result<&'static PredictorEntry, NameError> {
+    PREDICTORS.iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let known: Vec<_> = PREDICTORS.iter().map(|entry| entry.name).collect();
+        NameError { what: "predictor", name: name.to_owned(), nearest: nearest(name, &known), known }
+    })
 }
 
 /// The engine that a header describes: it decides exactly as the one that wrote the header did.
@@ -157,8 +162,7 @@ fn make_engine(
     let made = entry.make(&choice.parameters);
     let policy = made.map_err(|error| SetupError::Parameter { policy: choice.name.clone(), error })?;
     let placer = find(PLACERS, "placer", &header.placer.name)?;
-    let predictor = PREDICTORS.iter().find(|entry| entry.name == header.predictor.name);
-    let predictor = predictor.ok_or_else(|| SetupError::Predictor(header.predictor.name.clone()))?;
+    let predictor = find_predictor(&header.predictor.name)?;
     Ok(Engine::new(Parts {
         policy: wrap(policy),
         placer: (placer.build)(),

@@ -183,6 +183,7 @@ impl OriginalWorld {
             let recipe = plain(&declared);
             self.training.insert(declared.id, Training::new(&Arc::new(recipe)));
         }
+        declared.speeds = self.workload.reports.of(&declared).or(declared.speeds);
         Event::Submitted(Arc::new(declared))
     }
 

@@ -112,6 +112,8 @@ struct TenantTable {
     parent: Option<String>,
     limit: Option<BTreeMap<String, u32>>,
     guaranteed: Option<BTreeMap<String, u32>>,
+    #[serde(default)]
+    reports: BTreeMap<String, f64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -176,6 +178,12 @@ impl Scenario {
         workload.set_restart(self.restart()?);
         self.name_tenants(&mut workload, cluster)?;
         self.check_tenants(&workload, cluster)?;
+        for table in &self.tenant {
+            for (model, factor) in &table.reports {
+                let lie = (table.name.as_str(), model.as_str(), *factor);
+                workload.misreport(cluster, lie).map_err(|error| error.within(&self.path))?;
+            }
+        }
         Ok(workload)
     }
 
@@ -419,5 +427,6 @@ const KEYS: &[&str] = &[
     "parent",
     "limit",
     "guaranteed",
+    "reports",
     "set",
 ];

@@ -1,6 +1,6 @@
 //! Work to be done: who submits what, and when.
 
-use crate::Recipe;
+use crate::{Recipe, Reports};
 use evenhand_core::{App, JobSpec, Span, Tenant, Time};
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ pub struct Workload {
     pub tenants: Vec<Tenant>,
     /// Apps by number.
     pub apps: Vec<App>,
+    /// What tenants report of their speeds, where that is not the truth.
+    pub reports: Reports,
 }
 
 impl Workload {

@@ -60,7 +60,7 @@ fn typed(args: &Compare) -> Result<Comparison> {
     Ok(Comparison { cluster, workload, setups })
 }
 
-/// What a scenario describes; flags for policies, seeds and placer take precedence.
+/// What a scenario describes; flags for policies, seeds, placer and predictor take precedence.
 fn read(args: &Compare, path: &Path) -> Result<Comparison> {
     let scenario = Scenario::read(path)?;
     let cluster = scenario.cluster()?;
@@ -87,7 +87,7 @@ fn read(args: &Compare, path: &Path) -> Result<Comparison> {
     Ok(Comparison { cluster, workload, setups })
 }
 
-/// With the seeds and the placer of the flags; each run once; checked.
+/// With the seeds, the placer and the predictor of the flags; each run once; checked.
 fn adjusted(args: &Compare, setups: Vec<Setup>, scenario: Option<&Path>) -> Result<Vec<Setup>> {
     let mut adjusted: Vec<Setup> = Vec::new();
     for setup in setups {
@@ -95,14 +95,16 @@ fn adjusted(args: &Compare, setups: Vec<Setup>, scenario: Option<&Path>) -> Resu
         for seed in seeds {
             let mut setup = Setup { seed, ..setup.clone() };
             setup.placer = args.placer.as_deref().map_or(setup.placer, Choice::named);
+            setup.predictor = args.predictor.as_deref().map_or(setup.predictor, Choice::named);
             setup.use_published_variant();
             if adjusted.iter().all(|known| (known.seed, &known.policy) != (seed, &setup.policy)) {
                 adjusted.push(setup);
             }
         }
     }
+    let flags = !args.policy.is_empty() || args.placer.is_some() || args.predictor.is_some();
     for setup in &adjusted {
-        inputs::check(setup, scenario.filter(|_| args.policy.is_empty() && args.placer.is_none()))?;
+        inputs::check(setup, scenario.filter(|_| !flags))?;
     }
     Ok(adjusted)
 }

@@ -7,6 +7,7 @@ mod completions;
 mod demo;
 mod placers;
 mod policies;
+mod predictors;
 mod replay;
 mod report;
 mod share;
@@ -24,6 +25,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Compare(args) => compare::run(&args),
         Command::Policies(args) => policies::run(&args),
         Command::Placers(args) => placers::run(&args),
+        Command::Predictors(args) => predictors::run(&args),
         Command::Traces(args) => traces::run(&args),
         Command::Share(args) => share::run(&args),
         Command::Audit(args) => audit::run(&args),

@@ -4,6 +4,7 @@
 //! job on mixed models runs at its slowest worker. A job that asks for mixed models gets them from what is left over.
 
 use super::parties::{Parties, Row};
+use super::probing::probes;
 use super::rounding::{Claim, Queue};
 use crate::fill::Room;
 use evenhand_core::{GpuCount, Grant, Job, JobId, JobIndex, ModelIndex, Plan, Reason, Site, Snapshot, Span};
@@ -32,7 +33,10 @@ pub(crate) fn hand_out(
 ) {
     let room = if due { Room::whole(snapshot) } else { Room::left_over(snapshot) };
     let mut handing = Handing { snapshot, parties, room, due, granted: BTreeMap::new() };
-    let claims = handing.claims(division, round);
+    let mut claims = handing.claims(division, round);
+    if due {
+        handing.probe(&mut claims);
+    }
     // First those who are glad of what they get; then those who would have to move for it.
     let claims = handing.serve(claims, division, Handing::glad);
     let claims = handing.serve(claims, division, Handing::anybody);
@@ -94,6 +98,19 @@ impl<'a> Handing<'a> {
         self.due || job.is_queued()
     }
 
+    /// Lets some jobs run where it is to be found out how fast they are: rather one that waits than one that runs elsewhere.
+    fn probe(&mut self, claims: &mut Claims) {
+        for (party, model) in probes(self.snapshot, self.parties) {
+            let row = &self.parties.rows[party];
+            let granted = self
+                .grant_next(row, model, Self::glad, Reason::Probe)
+                .or_else(|| self.grant_next(row, model, Self::anybody, Reason::Probe));
+            if let Some(gpus) = granted {
+                claims[party * self.models() + usize::from(model.0)] -= f64::from(gpus.0);
+            }
+        }
+    }
+
     /// Serves the claims, those first that must be served first; what is left of them comes back.
     fn serve(
         &mut self,
@@ -111,7 +128,8 @@ impl<'a> Handing<'a> {
         }
         while let Some(mut claim) = queue.pop() {
             let (party, model) = (claim.place / models, ModelIndex((claim.place % models) as u16));
-            if let Some(gpus) = self.grant_next(&self.parties.rows[party], model, may) {
+            let granted = self.grant_next(&self.parties.rows[party], model, may, Reason::MostOwed);
+            if let Some(gpus) = granted {
                 claim.gpus -= f64::from(gpus.0);
                 claims[claim.place] = claim.gpus;
                 queue.push(claim);
@@ -126,6 +144,7 @@ impl<'a> Handing<'a> {
         row: &Row<'a>,
         model: ModelIndex,
         may: fn(&Self, &Job, ModelIndex) -> bool,
+        reason: Reason,
     ) -> Option<GpuCount> {
         if row.gang > self.room.free(model) && self.due {
             return None;
@@ -134,7 +153,7 @@ impl<'a> Handing<'a> {
             |(_, job): &&(JobIndex, &Job)| !self.granted.contains_key(&job.spec.id) && may(self, job, model);
         let here = |(_, job): &(JobIndex, &Job)| self.held(job).is_none_or(|(held, _)| held != model);
         let (index, job) = *row.jobs.iter().filter(open).min_by_key(|entry| here(entry))?;
-        let grant = self.room.grant_on(index, job, model, Reason::MostOwed)?;
+        let grant = self.room.grant_on(index, job, model, reason)?;
         let gpus = grant.gpus;
         self.granted.insert(job.spec.id, (grant, Some(model)));
         Some(gpus)

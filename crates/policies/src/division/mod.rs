@@ -15,6 +15,7 @@
 mod handing_out;
 mod packable;
 mod parties;
+mod probing;
 pub(crate) mod rounding;
 mod weights;
 

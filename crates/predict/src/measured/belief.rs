@@ -1,16 +1,24 @@
 //! From measurements and declarations to a row of speeds.
 //!
 //! ```text
-//! d_j, m_j, n_j  declared speed, measured speed and number of measurements of a kind on model j
+//! m_j, n_j       measured speed and number of measurements of a kind on model j
+//! worth_j        mean of measured over declared speed on model j, over the kinds of the tenant (geometric); 1 if there are none
+//! d_j            declared speed, times worth_j
 //! s_-j           mean of m_k / d_k over the measured models k other than j (geometric); 1 if there are none
-//! prior_j        d_j s_-j : the declared speedups, on the scale that was measured elsewhere
-//! weight_j       1 / (1 + n_j)^2
+//! prior_j        d_j s_-j : the speedups of d, on the scale that was measured elsewhere
+//! weight_j       1 / (1 + n_j (DECLARED_OFF / MEASURED_OFF)^2) : each counts by how far off it is wont to be
 //! seen           m_j^(1 - weight_j) prior_j^weight_j
 //! unseen         m'_j of the kind with the most similar measured speedups, on our scale; failing that, prior_j
 //! ```
 
-use evenhand_core::{Estimate, ModelIndex, PerModel, Rate};
+use evenhand_core::{Estimate, ModelIndex, PerModel, Rate, TenantId};
 use evenhand_measure::{Kind, Row, Speeds};
+
+/// How far off a declared speed is wont to be.
+const DECLARED_OFF: f64 = 0.5;
+
+/// How far off one measurement is wont to be.
+const MEASURED_OFF: f64 = 0.1;
 
 /// Measurements after which a kind may stand for others.
 const KNOWN_MIN: u64 = 8;
@@ -62,9 +70,25 @@ pub(super) fn row(
 pub(super) fn seen(measured: &Row, declared: &PerModel<Rate>, model: ModelIndex) -> f64 {
     let prior = declared[model].get() * scale_without(measured, declared, model);
     let Some(window) = measured.on(model) else { return prior };
-    let weight = (1.0 + window.count() as f64).powi(-2);
+    let weight = 1.0 / (1.0 + window.count() as f64 * (DECLARED_OFF / MEASURED_OFF).powi(2));
     let found = window.speed().mean.get();
     if prior > 0.0 { found * (prior / found).powf(weight) } else { found }
+}
+
+/// What the declarations of a tenant turned out to be worth on each GPU model; elsewhere as much as on average.
+pub(super) fn worth(all: &Speeds, tenant: TenantId) -> PerModel<f64> {
+    let mut sums = PerModel::all((0.0, 0.0));
+    let mut total = (0.0, 0.0);
+    for (kind, row) in all.of_tenant(tenant) {
+        for (model, window) in row.iter().filter(|(model, _)| kind.declared(*model) > Rate::ZERO) {
+            let ratio = (window.speed().mean.get() / kind.declared(model).get()).ln();
+            sums[model] = (sums[model].0 + ratio, sums[model].1 + 1.0);
+            total = (total.0 + ratio, total.1 + 1.0);
+        }
+    }
+    let mean = |(sum, count): (f64, f64)| (count > 0.0).then(|| told(f64::exp(sum / count)).get());
+    let average = mean(total).unwrap_or(1.0);
+    PerModel(sums.0.map(|sum| mean(sum).unwrap_or(average)))
 }
 
 /// To three digits: more would tell jobs apart that are the same to any policy.
@@ -110,7 +134,7 @@ fn likeness(own: &Row, other: &Row) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_core::{JobId, JobSpec, TenantId, Time};
+    use evenhand_core::{JobId, JobSpec, Time};
     use evenhand_measure::Pace;
 
     fn speeds(rows: &[(u32, &[(u16, f64, u32)])]) -> Speeds {
@@ -147,7 +171,7 @@ mod tests {
     fn what_was_declared_fades_with_what_is_measured() {
         let after = |count| believed(&[(0, &[(0, 4.0, count), (1, 4.0, 64)])], [1.0, 4.0, 1.0])[0];
         let beliefs = [after(1), after(3), after(10), after(60)];
-        assert!(beliefs.is_sorted() && beliefs[0] < 3.0 && (beliefs[3] - 4.0).abs() < 0.01, "{beliefs:?}");
+        assert!(beliefs.is_sorted() && beliefs[0] < 3.9 && (beliefs[3] - 4.0).abs() < 0.01, "{beliefs:?}");
     }
 
     #[test]

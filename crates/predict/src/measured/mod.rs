@@ -2,17 +2,18 @@
 //!
 //! Every kind of job (those that a tenant declared alike) has one row of speeds, so jobs of a kind stay one class. A row is
 //! told anew only when it has moved by more than [`TOLERANCE`], or when a kind is first seen on a GPU model; everything but
-//! the speeds is as declared. A job of a kind that was never seen to run is believed what was declared of it, as a guess:
-//! `low` is zero, so that a policy can tell it from a measurement and find out.
+//! the speeds is as declared. A job of a kind that was never seen to run is believed what was declared of it, times what the
+//! declarations of its tenant turned out to be worth, as a guess: `low` is zero, so that a policy can tell it from a
+//! measurement and find out. A liar gains nothing by declaring every job a little differently.
 
 mod belief;
 
 use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime};
-use belief::{guess, row, seen};
+use belief::{guess, row, seen, worth};
 use evenhand_core::{
     Cluster, Estimate, Event, Forecast, Interference, Job, JobSpec, Moved, PerModel, Predictor, Rate, Sample,
-    TimeSlicing,
+    TenantId, TimeSlicing,
 };
 use evenhand_measure::{Kind, Pace, Runner, Speeds, Watch};
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ struct Measured {
     speeds: Speeds,
     /// The rows as they were last told.
     told: BTreeMap<Kind, PerModel<Estimate<Rate>>>,
+    /// Measured over declared speed, of all that a tenant declared: to three digits, so that guesses seldom change.
+    worth: BTreeMap<TenantId, PerModel<f64>>,
 }
 
 impl Predictor for Measured {
@@ -50,8 +53,9 @@ impl Predictor for Measured {
     }
 
     fn forecast(&self, job: &Job, _cluster: &Cluster) -> Arc<Forecast> {
-        let told = self.told.get(&Kind::of(&job.spec)).copied();
-        let mut speed = told.unwrap_or_else(|| PerModel(job.spec.speed_row().0.map(guess)));
+        let kind = Kind::of(&job.spec);
+        let told = self.told.get(&kind).copied();
+        let mut speed = told.unwrap_or_else(|| PerModel(self.prior(&kind).0.map(guess)));
         for estimate in &mut speed.0 {
             let here = |rate: Rate| rate.times(job.regime.speed.get());
             *estimate =
@@ -93,18 +97,30 @@ impl Measured {
             self.told.remove(&forgotten);
         }
         let Some(measured) = self.speeds.of(&kind) else { return false };
-        let declared = sample.job.spec.speed_row();
+        let prior = self.prior(&kind);
         let told = self.told.get(&kind);
         let moved = measured.iter().any(|(model, _)| {
-            let speed = seen(measured, &declared, model);
+            let speed = seen(measured, &prior, model);
             // A guess has no lower end: the first measurement always counts.
             told.is_none_or(|row| row[model].low == Rate::ZERO || is_off(row[model].mean, speed))
         });
         if moved {
-            let row = row(measured, &declared, &self.speeds, &kind);
+            let row = row(measured, &prior, &self.speeds, &kind);
+            self.worth.insert(kind.tenant, worth(&self.speeds, kind.tenant));
             self.told.insert(kind, row);
         }
         moved
+    }
+
+    /// What was declared, for what it is worth.
+    fn prior(&self, kind: &Kind) -> PerModel<Rate> {
+        let mut prior = kind.declared_row();
+        if let Some(worth) = self.worth.get(&kind.tenant) {
+            for (speed, worth) in prior.0.iter_mut().zip(worth.values()) {
+                *speed = speed.times(worth);
+            }
+        }
+        prior
     }
 }
 

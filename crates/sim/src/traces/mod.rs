@@ -232,7 +232,7 @@ impl Trace {
             .enumerate()
             .map(|(at, name)| Tenant::new(TenantId(at as u32), name))
             .collect();
-        Ok(Workload { jobs, tenants, apps: Vec::new() })
+        Ok(Workload { jobs, tenants, ..Workload::default() })
     }
 }
 

@@ -90,7 +90,7 @@ impl Synthetic {
         }
         let tenants =
             (0..self.tenants.max(1)).map(|id| Tenant::new(TenantId(id), &format!("team-{id}"))).collect();
-        Workload { jobs, tenants, apps: Vec::new() }
+        Workload { jobs, tenants, ..Workload::default() }
     }
 }
 

@@ -186,6 +186,9 @@ impl World {
         self.pending
             .insert(truth.id, Pending { truth: truth.clone(), saved: Work::ZERO, starts: 0, lease: None });
         let mut declared = self.faults.declare(self.seed, &truth);
+        if let Some(speeds) = self.workload.reports.of(&truth) {
+            declared.get_or_insert_with(|| (*truth).clone()).speeds = Some(speeds);
+        }
         if job.recipe.is_some() && !truth.regimes.is_empty() {
             // Nobody announces how a rule of training will change the batch size.
             declared.get_or_insert_with(|| (*truth).clone()).regimes.clear();
