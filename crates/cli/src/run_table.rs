@@ -152,6 +152,7 @@ pub fn single(report: &Report, summary: &Summary) -> String {
             format!("{}; {} of due leases kept", count(s.rounds as f64), percent(s.lease_kept_fraction)),
         ),
     ];
+    rows.push(("speeds", speeds(report)));
     if s.cpu_s.is_finite() {
         let costs = format!(
             "{} CPU, decision p50 {}, p99 {}, at most {} MB",
@@ -166,6 +167,28 @@ pub fn single(report: &Report, summary: &Summary) -> String {
     let lines: Vec<_> = rows.iter().map(|(title, text)| format!("{title:width$}  {text}")).collect();
     let lines = lines.join("\n");
     format!("{}, seed {}\n\n{lines}\n\n{}", name(summary), summary.seed, tenants(report))
+}
+
+/// Whose speeds were believed, and which reports the work itself has refuted.
+fn speeds(report: &Report) -> String {
+    const NAMED_MAX: usize = 3;
+    let check = report.speeds();
+    let refuted = check.rows.iter().filter(|row| row.flagged);
+    let named: Vec<String> = refuted
+        .take(NAMED_MAX)
+        .map(|row| {
+            let (said, found) = if row.measured_speedup.is_finite() && row.model != row.reference {
+                (row.reported_speedup, row.measured_speedup)
+            } else {
+                (row.reported, row.measured)
+            };
+            format!("{} on {} says {}, is {}", row.tenant, row.model, plain(said), plain(found))
+        })
+        .collect();
+    let more = check.flagged as usize - named.len();
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let verdict = if named.is_empty() { "no report refuted".into() } else { named.join("; ") + &more };
+    format!("as {}; {verdict}", report.predictor())
 }
 
 fn tenants(report: &Report) -> String {

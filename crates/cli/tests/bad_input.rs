@@ -123,6 +123,33 @@ fn an_unknown_policy_is_refused_with_a_suggestion() {
     refused(&folder, &format!("compare {} --policy equal-shar", scenario("twenty.toml")), &hint);
     refused(&folder, &format!("simulate {work} --policy all"), &["compare --policy all"]);
     refused(&folder, &format!("simulate {work} --placer topolgy"), &["--placer: ", "`topology`"]);
+    let hint = ["--predictor: ", "unknown predictor `mesured`; did you mean `measured`?"];
+    refused(&folder, &format!("simulate {work} --predictor mesured"), &hint);
+    refused(&folder, &format!("compare {} --predictor mesured", scenario("twenty.toml")), &hint);
+}
+
+#[test]
+fn a_lie_that_makes_no_sense_is_refused() {
+    let folder = Folder::new("a_lie");
+    let simulate = format!("simulate --trace {} --cluster v100=8 --lie ", scenario("twenty.csv"));
+    let vision = |rest: &str| format!("{simulate}vision:{rest}");
+    refused(&folder, &vision("v100=0"), &["--lie: ", "from 0.01 to 100"]);
+    refused(&folder, &vision("v100=-1"), &["--lie: ", "from 0.01 to 100"]);
+    refused(&folder, &vision("a100=2"), &["--lie: ", "`a100`", "known: v100"]);
+    refused(&folder, &vision("v100"), &["TENANT:MODEL=FACTOR"]);
+    refused(&folder, &vision("v100=2 --lie vision:v100=3"), &["--lie: ", "given twice"]);
+    refused(&folder, &format!("{simulate}nobody:v100=2"), &["--lie: ", "`nobody`", "vision"]);
+    refused(&folder, &format!("compare {} --lie vision:v100=2", scenario("twenty.toml")), &["--lie"]);
+    let scenario = |reports: &str| {
+        let tenant = format!("[[tenant]]\nname = \"everybody\"\nreports = {reports}\n[[policy]]");
+        SCENARIO.replace("[[policy]]", &tenant)
+    };
+    folder.write("jobs.csv", &format!("{HEADER}\na,0,1,60\n"));
+    for (reports, word) in [("{ v100 = 0.0 }", "0.01 to 100"), ("{ a100 = 2.0 }", "`a100`"), ("3", "reports")]
+    {
+        folder.write("case.toml", &scenario(reports));
+        refused(&folder, "compare case.toml", &["case.toml: ", word]);
+    }
 }
 
 #[test]

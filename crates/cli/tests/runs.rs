@@ -13,7 +13,8 @@ const TIMINGS: [&str; 5] = ["decide_ms_p50", "decide_ms_p99", "cpu_s", "wall_s",
 const FIELDS: &str = "policy parameters seed jobs finished gpus makespan_s jct_mean_s jct_p50_s jct_p95_s \
     jct_p99_s wait_mean_s wait_p50_s ftf_worst ftf_mean ftf_p95 unfair_fraction ftf_dynamic_worst \
     unfair_dynamic_fraction ftf_fluid_worst ftf_fluid_mean unfair_fluid_fraction jain utilisation preemptions \
-    lost_gpu_hours lease_kept_fraction gpu_hours rounds decide_ms_p50 decide_ms_p99 cpu_s wall_s peak_rss_mb ledger";
+    lost_gpu_hours lease_kept_fraction gpu_hours rounds decide_ms_p50 decide_ms_p99 cpu_s wall_s peak_rss_mb ledger \
+    predictor speeds";
 
 fn twenty(rest: &str) -> String {
     format!("simulate --trace {} --cluster v100=8 --gpus-per-node 4 {rest}", scenario("twenty.csv"))
@@ -223,7 +224,9 @@ fn a_cluster_may_come_from_a_file() {
 #[test]
 fn what_is_registered_is_listed() {
     let folder = Folder::new("listed");
-    for (command, name) in [("policies", "las"), ("placers", "topology"), ("traces", "native")] {
+    for (command, name) in
+        [("policies", "las"), ("placers", "topology"), ("predictors", "measured"), ("traces", "native")]
+    {
         assert!(folder.done(command).stdout.contains(name));
         let json: Value = serde_json::from_str(&folder.done(&format!("{command} --json")).stdout).unwrap();
         assert!(json.as_array().unwrap().iter().any(|row| row["name"] == name));

@@ -8,6 +8,7 @@
 
 mod book;
 mod costs;
+mod document;
 mod fact;
 mod gantt;
 mod heat;
@@ -18,12 +19,16 @@ mod quantile;
 mod report;
 mod series;
 mod shares;
+mod speed_check;
+mod speeds;
 mod standings;
 mod summary;
 mod timeline;
 
 pub use costs::Costs;
+pub use document::Document;
 pub use metrics::{Entry, METRICS};
 pub use page::html;
 pub use report::{Report, TenantRow};
+pub use speed_check::{SpeedCheck, SpeedRow};
 pub use summary::Summary;

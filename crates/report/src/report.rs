@@ -5,8 +5,9 @@ use crate::gantt::Gantt;
 use crate::metrics::{Fold, METRICS, ratios};
 use crate::quantile::{largest, mean};
 use crate::shares::Shares;
+use crate::speeds::SpeedBook;
 use crate::timeline::Timeline;
-use crate::{Costs, Summary};
+use crate::{Costs, SpeedCheck, Summary};
 use evenhand_core::{Header, Metric, Reading, Record};
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ pub struct Report {
     pub(crate) timeline: Timeline,
     pub(crate) shares: Shares,
     pub(crate) gantt: Gantt,
+    pub(crate) speed_book: SpeedBook,
     metrics: Vec<Box<dyn Fold>>,
 }
 
@@ -46,12 +48,14 @@ impl Report {
             timeline: Timeline::default(),
             shares: Shares::default(),
             gantt: Gantt::default(),
+            speed_book: SpeedBook::default(),
             metrics: METRICS.iter().map(|entry| (entry.fold)()).collect(),
         }
     }
 
     /// Takes one record in, in the order of the ledger.
     pub fn take(&mut self, record: &Record) {
+        self.speed_book.take(record);
         let Self { book, timeline, shares, gantt, metrics, .. } = self;
         book.take(record, &mut |book, fact| {
             for metric in &mut *metrics {
@@ -71,6 +75,16 @@ impl Report {
     /// The run in numbers.
     pub fn summary(&self, costs: &Costs) -> Summary {
         Summary::new(&self.header, &self.readings(), costs)
+    }
+
+    /// Whose speeds the run believed.
+    pub fn predictor(&self) -> &str {
+        &self.header.predictor.name
+    }
+
+    /// What was reported of speeds, held against what was measured.
+    pub fn speeds(&self) -> SpeedCheck {
+        SpeedCheck::new(&self.speed_book, &self.book.standings)
     }
 
     /// What each tenant got, by number of tenant; tenants without jobs are groups and left out.

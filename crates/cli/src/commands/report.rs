@@ -4,7 +4,7 @@ use crate::args;
 use crate::failure::{survive, wrong};
 use crate::{ledger_file, output, run_table};
 use anyhow::Result;
-use evenhand_report::{Costs, Report};
+use evenhand_report::{Costs, Document, Report};
 use std::path::Path;
 
 /// Folds a ledger and says what it comes to.
@@ -26,7 +26,7 @@ pub fn run(args: &args::Report) -> Result<()> {
         output::write_file(page, &evenhand_report::html(&title, &[(&report, &summary)]))?;
     }
     if args.json {
-        return output::say_json(&summary);
+        return output::say_json(&Document::new(&report, &summary));
     }
     output::say(&run_table::single(&report, &summary))?;
     page.map_or(Ok(()), |page| output::say(&format!("\nreport  {}", page.display())))

@@ -5,6 +5,7 @@ use crate::progress::Progress;
 use crate::{inputs, ledger_file, output, run_table};
 use anyhow::{Context, Result};
 use evenhand_core::Choice;
+use evenhand_report::Document;
 use evenhand_sim::{Run, Setup, simulate};
 
 /// Runs it and says what came of it.
@@ -30,7 +31,7 @@ pub fn run(args: &Simulate) -> Result<()> {
     output::write_file(&page, &evenhand_report::html(&title, &[(&finished.report, &summary)]))?;
     inputs::warn_about_unended(&summary.policy, summary.jobs, summary.finished);
     if args.json {
-        return output::say_json(&summary);
+        return output::say_json(&Document::new(&finished.report, &summary));
     }
     output::say(&run_table::single(&finished.report, &summary))?;
     output::say(&format!("\nreport  {}", page.display()))?;

@@ -9,6 +9,7 @@ mod gantt_plot;
 mod parts;
 mod plot;
 mod scatter;
+mod speeds;
 mod style;
 mod tables;
 mod tenant_colours;
@@ -37,8 +38,9 @@ pub fn html(title: &str, runs: &[(&Report, &Summary)]) -> String {
 fn one(report: &Report, summary: &Summary) -> String {
     let colours = TenantColours::new(report);
     let setting = format!(
-        "Policy {}, seed {}: {} jobs on {} GPUs ({} world).",
+        "Policy {}, speeds as {}, seed {}: {} jobs on {} GPUs ({} world).",
         name(summary, false),
+        report.predictor(),
         summary.seed,
         count(summary.jobs),
         count(summary.gpus),
@@ -55,6 +57,7 @@ fn one(report: &Report, summary: &Summary) -> String {
         format!("<h3>How they ended</h3>{}", tables::outcomes(report)),
         "<h2>The tenants</h2>".into(),
         tables::tenants(report, &colours),
+        speeds::speeds(report),
     ]
     .concat()
 }

@@ -40,18 +40,23 @@ fn legend<'a>(entries: impl Iterator<Item = (String, &'a str)>) -> String {
 /// One field of a table.
 pub struct Field {
     text: String,
-    best: bool,
+    class: &'static str,
 }
 
 impl Field {
     /// A plain field.
     pub fn new(text: String) -> Self {
-        Self { text, best: false }
+        Self { text, class: "" }
     }
 
     /// A field that stands out if it is the best of its column.
     pub fn best(text: String, best: bool) -> Self {
-        Self { text, best }
+        Self { text, class: if best { "best" } else { "" } }
+    }
+
+    /// A field that stands out as a warning, if it is one.
+    pub fn marked(text: String, warning: bool) -> Self {
+        Self { text, class: if warning { "warn" } else { "" } }
     }
 }
 
@@ -66,7 +71,10 @@ pub fn table(class: &str, head: &[&str], rows: &[Vec<Field>]) -> String {
         text.push_str("<tr>");
         for (at, field) in row.iter().enumerate() {
             let tag = if at == 0 { "th" } else { "td" };
-            let class = if field.best { r#" class="best""# } else { "" };
+            let class = match field.class {
+                "" => String::new(),
+                class => format!(r#" class="{class}""#),
+            };
             let _ = write!(text, "<{tag}{class}>{}</{tag}>", escape(&field.text));
         }
         text.push_str("</tr>");
