@@ -8,6 +8,7 @@ use evenhand_core::{LedgerReader, LedgerWriter, Record};
 use evenhand_engine::{replay, run};
 use evenhand_policies::POLICIES;
 use evenhand_policies::placement::PLACERS;
+use evenhand_predict::PREDICTORS;
 use evenhand_report::{Costs, METRICS, Report};
 use evenhand_sim::traces::{COLUMNS, TRACES};
 use evenhand_sim::{Scenario, Setup, World, engine_for};
@@ -106,6 +107,10 @@ fn the_reference_of_policies_is_as_registered() {
     }
     page.push_str("\n# Placers\n\n");
     for entry in PLACERS {
+        writeln!(page, "- `{}`: {}", entry.name, entry.summary).unwrap();
+    }
+    page.push_str("\n# Predictors\n\n");
+    for entry in PREDICTORS {
         writeln!(page, "- `{}`: {}", entry.name, entry.summary).unwrap();
     }
     golden("docs/reference/policies.md", &page);

@@ -10,6 +10,7 @@ use evenhand_core::{
 };
 use evenhand_policies::placement::PLACERS;
 use evenhand_policies::{POLICIES, Promise};
+use evenhand_predict::PREDICTORS;
 use evenhand_sim::traces::synthetic::Synthetic;
 use evenhand_sim::{ClusterSpec, Faults, Setup, World, engine_for};
 use std::sync::Arc;
@@ -34,7 +35,8 @@ fn snapshots(seed: u64) -> Vec<Snapshot> {
     let faults = Faults { node_failure_every_s: 10_000.0, job_crash_every_s: 10_000.0, ..Faults::default() };
     let policy = POLICIES[random.below(POLICIES.len() as u64) as usize].name;
     let engine = EngineConfig { round: Span::from_minutes(10), ..EngineConfig::default() };
-    let setup = Setup { policy: Choice::named(policy), engine, seed, ..Setup::default() };
+    let predictor = Choice::named(PREDICTORS[random.below(PREDICTORS.len() as u64) as usize].name);
+    let setup = Setup { policy: Choice::named(policy), predictor, engine, seed, ..Setup::default() };
     let mut world = World::new(cluster.models, &cluster.nodes, Arc::new(workload), faults, seed);
     let mut engine = engine_for(&setup.header(world.abilities(), "simulated")).unwrap();
     let mut taken = Vec::new();

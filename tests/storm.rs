@@ -77,7 +77,9 @@ fn weather(seed: u64) -> (ClusterSpec, Arc<Workload>, Faults) {
 fn setup(policy: &str, seed: u64, faults: Faults) -> Setup {
     let engine =
         EngineConfig { round: Span::from_minutes(6), crashes_max: 10_000, ..EngineConfig::default() };
-    Setup { policy: Choice::named(policy), engine, seed, faults, ..Setup::default() }
+    // Half of the storms are met with measured speeds.
+    let predictor = Choice::named(evenhand_predict::PREDICTORS[(seed / 20 + seed / 2) as usize % 2].name);
+    Setup { policy: Choice::named(policy), predictor, engine, seed, faults, ..Setup::default() }
 }
 
 fn watch(engine: &mut Engine, world: &mut dyn Backend, keep: &mut dyn FnMut(&Record)) -> Result<(), Wreck> {
