@@ -63,17 +63,15 @@ impl Classes {
     /// owed, unless there is one like it already. Says whether it could stay.
     pub fn change(&mut self, class: ClassIndex, spec: &JobSpec, forecast: &Forecast) -> bool {
         let key = ClassKey::of(spec, forecast);
-        match self.by_key.get(&key) {
-            Some(known) => *known == class,
-            None => {
-                let row = &mut self.rows[class];
-                row.speed = speed_of(forecast);
-                let before = std::mem::replace(&mut row.key, key.clone());
-                self.by_key.remove(&before);
-                self.by_key.insert(key, class);
-                true
-            }
+        if let Some(known) = self.by_key.get(&key) {
+            return *known == class;
         }
+        let row = &mut self.rows[class];
+        row.speed = speed_of(forecast);
+        let before = std::mem::replace(&mut row.key, key.clone());
+        self.by_key.remove(&before);
+        self.by_key.insert(key, class);
+        true
     }
 
     /// Counts a job out; a class without jobs disappears.

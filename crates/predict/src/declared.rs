@@ -28,7 +28,7 @@ impl Predictor for Declared {
         for (estimate, rate) in speed.0.iter_mut().zip(job.spec.speed_row().0) {
             *estimate = Estimate::exact(rate.times(job.regime.speed.get()));
         }
-        Arc::new(as_declared(job, speed))
+        Arc::new(as_declared(job, &speed))
     }
 
     fn interference(&self) -> Arc<dyn Interference> {
@@ -42,14 +42,14 @@ pub(crate) fn changes_regime(event: &Event) -> bool {
 }
 
 /// What the submitter said, with these speeds.
-pub(crate) fn as_declared(job: &Job, speed: PerModel<Estimate<Rate>>) -> Forecast {
+pub(crate) fn as_declared(job: &Job, speed: &PerModel<Estimate<Rate>>) -> Forecast {
     let spec = &job.spec;
     let mut demand = Demand { duty: 1.0, ..Demand::default() };
     if let Some(memory) = spec.memory {
         demand.memory = Estimate::exact(memory);
     }
     Forecast {
-        speed,
+        speed: *speed,
         scaling: spec.scaling.clone(),
         total: spec.work.map(Estimate::exact),
         regimes: regimes(job),

@@ -47,20 +47,15 @@ pub(super) fn row(
     let mut row = PerModel::default();
     for (at, speed) in declared.0.iter().enumerate().filter(|(_, speed)| **speed > Rate::ZERO) {
         let model = ModelIndex(at as u16);
-        row[model] = match measured.on(model) {
-            Some(window) => {
-                let Estimate { low, high, .. } = window.speed();
-                let mean = told(seen(measured, declared, model));
-                Estimate {
-                    mean,
-                    low: if low < mean { low } else { mean },
-                    high: if high > mean { high } else { mean },
-                }
-            }
-            None => {
-                let like = || similar(measured, all, kind, model);
-                guess(told(like().unwrap_or_else(|| speed.get() * scale_without(measured, declared, model))))
-            }
+        row[model] = if let Some(window) = measured.on(model) {
+            let Estimate { low, high, .. } = window.speed();
+            let mean = told(seen(measured, declared, model));
+            // What is left of the declaration may lie outside of what was measured.
+            let (low, high) = (if low < mean { low } else { mean }, if high > mean { high } else { mean });
+            Estimate { mean, low, high }
+        } else {
+            let like = similar(measured, all, kind, model);
+            guess(told(like.unwrap_or_else(|| speed.get() * scale_without(measured, declared, model))))
         };
     }
     row
@@ -137,7 +132,10 @@ mod tests {
     use evenhand_core::{JobId, JobSpec, Time};
     use evenhand_measure::Pace;
 
-    fn speeds(rows: &[(u32, &[(u16, f64, u32)])]) -> Speeds {
+    /// For each tenant: a GPU model, the speed there, how often it was measured.
+    type Cells<'a> = (u32, &'a [(u16, f64, u32)]);
+
+    fn speeds(rows: &[Cells<'_>]) -> Speeds {
         let mut speeds = Speeds::default();
         for (tenant, cells) in rows {
             for (model, speed, count) in *cells {
@@ -154,7 +152,7 @@ mod tests {
         Kind::of(&JobSpec::new(JobId(0), TenantId(tenant), 1, None))
     }
 
-    fn believed(rows: &[(u32, &[(u16, f64, u32)])], declared: [f64; 3]) -> Vec<f64> {
+    fn believed(rows: &[Cells<'_>], declared: [f64; 3]) -> Vec<f64> {
         let mut spoken = PerModel::default();
         spoken.0[..3].copy_from_slice(&declared.map(|speed| Rate::new(speed).unwrap()));
         let all = speeds(rows);

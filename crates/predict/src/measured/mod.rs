@@ -61,7 +61,7 @@ impl Predictor for Measured {
             *estimate =
                 Estimate { mean: here(estimate.mean), low: here(estimate.low), high: here(estimate.high) };
         }
-        Arc::new(as_declared(job, speed))
+        Arc::new(as_declared(job, &speed))
     }
 
     fn interference(&self) -> Arc<dyn Interference> {
