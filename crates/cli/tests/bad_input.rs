@@ -145,7 +145,8 @@ fn a_lie_that_makes_no_sense_is_refused() {
         SCENARIO.replace("[[policy]]", &tenant)
     };
     folder.write("jobs.csv", &format!("{HEADER}\na,0,1,60\n"));
-    for (reports, word) in [("{ v100 = 0.0 }", "0.01 to 100"), ("{ a100 = 2.0 }", "`a100`"), ("3", "expected a map")]
+    for (reports, word) in
+        [("{ v100 = 0.0 }", "0.01 to 100"), ("{ a100 = 2.0 }", "`a100`"), ("3", "expected a map")]
     {
         folder.write("case.toml", &scenario(reports));
         refused(&folder, "compare case.toml", &["case.toml: ", word]);

@@ -23,12 +23,6 @@ impl Kind {
         Self { tenant: spec.tenant, gpus: spec.gpus, models: spec.models, speeds }
     }
 
-    /// No kind of this tenant comes before this one.
-    pub(crate) fn first_of(tenant: TenantId) -> Self {
-        let gpus = GpuRange::rigid(0);
-        Self { tenant, gpus, models: ModelFilter(0), speeds: PerModel::all(0) }
-    }
-
     /// The declared speed on a GPU model.
     pub fn declared(&self, model: ModelIndex) -> Rate {
         Rate::new(f64::from_bits(self.speeds[model])).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! What was measured, by kind of job and GPU model.
 
 use crate::{Kind, Pace, Window};
-use evenhand_core::{ModelIndex, TenantId, Time};
+use evenhand_core::{ModelIndex, Time};
 use std::collections::BTreeMap;
 
 /// Kinds that are kept: of more, those heard of longest ago are forgotten.
@@ -54,12 +54,6 @@ impl Speeds {
         self.rows.get(kind)
     }
 
-    /// The kinds of one tenant of which something was measured.
-    pub fn of_tenant(&self, tenant: TenantId) -> impl Iterator<Item = (&Kind, &Row)> {
-        // Kinds are in the order of tenants.
-        self.rows.range(Kind::first_of(tenant)..).take_while(move |(kind, _)| kind.tenant == tenant)
-    }
-
     /// All kinds of which something was measured.
     pub fn iter(&self) -> impl Iterator<Item = (&Kind, &Row)> {
         self.rows.iter()
@@ -69,7 +63,7 @@ impl Speeds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_core::{JobId, JobSpec, Rate};
+    use evenhand_core::{JobId, JobSpec, Rate, TenantId};
 
     #[test]
     fn memory_is_bounded_and_the_oldest_kind_goes_first() {

@@ -11,7 +11,7 @@
 //! unseen         m'_j of the kind with the most similar measured speedups, on our scale; failing that, prior_j
 //! ```
 
-use evenhand_core::{Estimate, ModelIndex, PerModel, Rate, TenantId};
+use evenhand_core::{Estimate, ModelIndex, PerModel, Rate};
 use evenhand_measure::{Kind, Row, Speeds};
 
 /// How far off a declared speed is wont to be.
@@ -70,24 +70,8 @@ pub(super) fn seen(measured: &Row, declared: &PerModel<Rate>, model: ModelIndex)
     if prior > 0.0 { found * (prior / found).powf(weight) } else { found }
 }
 
-/// What the declarations of a tenant turned out to be worth on each GPU model; elsewhere as much as on average.
-pub(super) fn worth(all: &Speeds, tenant: TenantId) -> PerModel<f64> {
-    let mut sums = PerModel::all((0.0, 0.0));
-    let mut total = (0.0, 0.0);
-    for (kind, row) in all.of_tenant(tenant) {
-        for (model, window) in row.iter().filter(|(model, _)| kind.declared(*model) > Rate::ZERO) {
-            let ratio = (window.speed().mean.get() / kind.declared(model).get()).ln();
-            sums[model] = (sums[model].0 + ratio, sums[model].1 + 1.0);
-            total = (total.0 + ratio, total.1 + 1.0);
-        }
-    }
-    let mean = |(sum, count): (f64, f64)| (count > 0.0).then(|| told(f64::exp(sum / count)).get());
-    let average = mean(total).unwrap_or(1.0);
-    PerModel(sums.0.map(|sum| mean(sum).unwrap_or(average)))
-}
-
 /// To three digits: more would tell jobs apart that are the same to any policy.
-fn told(speed: f64) -> Rate {
+pub(super) fn told(speed: f64) -> Rate {
     // By way of text, because powers of ten are not the same on all machines.
     let rounded = format!("{speed:.2e}").parse().unwrap_or(speed);
     Rate::new(rounded).unwrap_or_default()
@@ -103,6 +87,8 @@ fn scale_without(measured: &Row, declared: &PerModel<Rate>, model: ModelIndex) -
 
 /// The speed on a GPU model of the kind whose speedups are most like ours where both were measured.
 fn similar(own: &Row, all: &Speeds, kind: &Kind, model: ModelIndex) -> Option<f64> {
+    // Most kinds are measured too little to be like any other; those need not be compared with all.
+    own.iter().filter(|(_, window)| window.count() >= KNOWN_MIN).nth(1)?;
     let likenesses = all.iter().filter(|(other, _)| *other != kind).filter_map(|(_, other)| {
         let there = other.on(model).filter(|window| window.count() >= KNOWN_MIN)?;
         let (spread, scale) = likeness(own, other)?;
@@ -129,7 +115,7 @@ fn likeness(own: &Row, other: &Row) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_core::{JobId, JobSpec, Time};
+    use evenhand_core::{JobId, JobSpec, TenantId, Time};
     use evenhand_measure::Pace;
 
     /// For each tenant: a GPU model, the speed there, how often it was measured.

@@ -7,10 +7,11 @@
 //! measurement and find out. A liar gains nothing by declaring every job a little differently.
 
 mod belief;
+mod worth;
 
 use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime};
-use belief::{guess, row, seen, worth};
+use belief::{guess, row, seen};
 use evenhand_core::{
     Cluster, Estimate, Event, Forecast, Interference, Job, JobSpec, Moved, PerModel, Predictor, Rate, Sample,
     TenantId, TimeSlicing,
@@ -18,6 +19,7 @@ use evenhand_core::{
 use evenhand_measure::{Kind, Pace, Runner, Speeds, Watch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use worth::Worth;
 
 pub(crate) const ENTRY: PredictorEntry = PredictorEntry {
     name: "measured",
@@ -34,8 +36,8 @@ struct Measured {
     speeds: Speeds,
     /// The rows as they were last told.
     told: BTreeMap<Kind, PerModel<Estimate<Rate>>>,
-    /// Measured over declared speed, of all that a tenant declared: to three digits, so that guesses seldom change.
-    worth: BTreeMap<TenantId, PerModel<f64>>,
+    /// What the declarations of each tenant turned out to be worth.
+    worth: BTreeMap<TenantId, Worth>,
 }
 
 impl Predictor for Measured {
@@ -94,7 +96,7 @@ impl Measured {
     fn learn(&mut self, sample: &Sample<'_>, pace: Pace) -> bool {
         let kind = Kind::of(&sample.job.spec);
         if let Some(forgotten) = self.speeds.take(sample.now, &kind, pace) {
-            self.told.remove(&forgotten);
+            self.tell(forgotten, None);
         }
         let Some(measured) = self.speeds.of(&kind) else { return false };
         let prior = self.prior(&kind);
@@ -106,18 +108,29 @@ impl Measured {
         });
         if moved {
             let row = row(measured, &prior, &self.speeds, &kind);
-            self.worth.insert(kind.tenant, worth(&self.speeds, kind.tenant));
-            self.told.insert(kind, row);
+            self.tell(kind, Some(row));
         }
         moved
+    }
+
+    /// From now on this is told of a kind, or nothing any more.
+    fn tell(&mut self, kind: Kind, row: Option<PerModel<Estimate<Rate>>>) {
+        let worth = self.worth.entry(kind.tenant).or_default();
+        if let Some(before) = self.told.remove(&kind) {
+            worth.take_off(&kind, &before);
+        }
+        if let Some(row) = row {
+            worth.add(&kind, &row);
+            self.told.insert(kind, row);
+        }
     }
 
     /// What was declared, for what it is worth.
     fn prior(&self, kind: &Kind) -> PerModel<Rate> {
         let mut prior = kind.declared_row();
         if let Some(worth) = self.worth.get(&kind.tenant) {
-            for (speed, worth) in prior.0.iter_mut().zip(worth.values()) {
-                *speed = speed.times(worth);
+            for (speed, factor) in prior.0.iter_mut().zip(worth.factors().values()) {
+                *speed = speed.times(factor);
             }
         }
         prior
