@@ -11,6 +11,7 @@ mod number_table;
 mod numbers;
 mod output;
 mod progress;
+mod promises;
 mod run_table;
 mod table;
 

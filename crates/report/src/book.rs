@@ -11,8 +11,8 @@ use crate::fact::{Fact, Held, Life};
 use crate::machines::Machines;
 use crate::standings::Standings;
 use evenhand_core::{
-    Command, EndCause, Event, GpuCount, GpuTime, JobId, JobSpec, Lease, LeaseId, Locality, ModelIndex, Note,
-    Outcome, Rate, Record, Span, Time, Work,
+    Command, EndCause, Event, GpuCount, GpuSet, GpuTime, JobId, JobSpec, Lease, LeaseId, Locality,
+    ModelIndex, Note, Outcome, PerModel, Rate, Record, Span, Time, Work,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub struct Book {
     pub submitted: u64,
     /// GPUs held by open leases; a shared GPU counts once for each lease.
     pub leased: u64,
+    /// The same for each GPU model.
+    pub leased_on: PerModel<u64>,
     /// Active jobs that hold GPUs.
     pub running: u64,
     /// Jobs that finished, in the order of their ends.
@@ -59,6 +61,8 @@ struct Active {
     area_before: u64,
     open_leases: u32,
     started: bool,
+    /// Whether it can run on some GPU model.
+    runs: bool,
     done: Work,
     alone: Option<Span>,
 }
@@ -107,7 +111,7 @@ impl Book {
 
     fn event(&mut self, event: &Event, tell: Listener<'_>) {
         match event {
-            Event::Submitted(spec) => self.submit(spec),
+            Event::Submitted(spec) => self.submit(spec, tell),
             Event::TenantChanged(tenant) => self.standings.change(tenant, self.machines.models_count()),
             Event::LeaseEnded { lease, done, saved, cause } => {
                 self.end_lease(*lease, *done, *saved, *cause, tell);
@@ -124,7 +128,8 @@ impl Book {
                 let Some(held) = self.leases.get(lease) else { return };
                 let (job, spec) = (held.job, held.spec.clone());
                 self.free(*lease, GpuTime::ZERO, tell);
-                self.hold(*lease, Held { job, spec, gpus: gpus.clone(), since: self.now, stopping: false });
+                let held = self.held(job, spec, gpus);
+                self.hold(*lease, held);
             }
             Command::Stop { lease, reason, .. } => {
                 let Some(held) = self.leases.get_mut(lease) else { return };
@@ -138,18 +143,20 @@ impl Book {
         }
     }
 
-    fn submit(&mut self, spec: &Arc<JobSpec>) {
+    fn submit(&mut self, spec: &Arc<JobSpec>, tell: Listener<'_>) {
         if self.jobs.contains_key(&spec.id) {
             return;
         }
         self.submitted += 1;
         self.opening.get_or_insert(self.now);
-        self.standings.arrive(spec);
+        let runs = self.machines.speeds(spec).values().any(|speed| speed > 0.0);
+        self.standings.arrive(spec, runs);
         let (submitted, area_before) = (self.now, self.active_area);
-        let spec = spec.clone();
         let (open_leases, started, done, alone) = (0, false, Work::ZERO, None);
-        let job = Active { spec, submitted, area_before, open_leases, started, done, alone };
-        self.jobs.insert(job.spec.id, job);
+        let job =
+            Active { spec: spec.clone(), submitted, area_before, open_leases, started, runs, done, alone };
+        self.jobs.insert(spec.id, job);
+        tell(self, &Fact::Submitted(spec));
     }
 
     fn start(&mut self, lease: &Lease, tell: Listener<'_>) {
@@ -159,16 +166,30 @@ impl Book {
         }
         let spec = job.spec.clone();
         let waited = (!std::mem::replace(&mut job.started, true)).then(|| self.now.since(job.submitted));
-        let held = Held { job: lease.job, spec, gpus: lease.gpus.clone(), since: self.now, stopping: false };
+        let held = self.held(lease.job, spec, &lease.gpus);
         self.hold(lease.id, held);
         if let Some(waited) = waited {
             tell(self, &Fact::FirstStart(waited));
         }
     }
 
+    /// What a lease holds from now on.
+    fn held(&self, job: JobId, spec: Arc<JobSpec>, gpus: &GpuSet) -> Held {
+        let mut models: Vec<(ModelIndex, GpuCount)> = Vec::with_capacity(1);
+        for seat in gpus.seats() {
+            let (model, count) = (self.machines.model(seat.node), GpuCount(seat.gpus.count()));
+            match models.iter_mut().find(|(known, _)| *known == model) {
+                Some((_, sum)) => *sum += count,
+                None => models.push((model, count)),
+            }
+        }
+        Held { job, spec, gpus: gpus.clone(), models, since: self.now, stopping: false }
+    }
+
     fn hold(&mut self, id: LeaseId, held: Held) {
         let gpus = held.gpus.count();
         self.leased += u64::from(gpus.0);
+        held.models.iter().for_each(|(model, gpus)| self.leased_on[*model] += u64::from(gpus.0));
         self.standings.hold(held.spec.tenant, gpus);
         if let Some(job) = self.jobs.get_mut(&held.job) {
             job.open_leases += 1;
@@ -181,6 +202,7 @@ impl Book {
         let Some(held) = self.leases.remove(&id) else { return };
         let gpus = held.gpus.count();
         self.leased -= u64::from(gpus.0);
+        held.models.iter().for_each(|(model, gpus)| self.leased_on[*model] -= u64::from(gpus.0));
         self.standings.free(held.spec.tenant, gpus);
         if let Some(job) = self.jobs.get_mut(&held.job) {
             job.open_leases -= 1;
@@ -213,7 +235,7 @@ impl Book {
     fn end(&mut self, id: JobId, outcome: Outcome, tell: Listener<'_>) {
         let Some(job) = self.jobs.remove(&id) else { return };
         self.running -= u64::from(job.open_leases > 0);
-        self.standings.leave(&job.spec);
+        self.standings.leave(&job.spec, job.runs);
         self.closing = Some(self.now);
         if outcome == Outcome::Finished {
             self.lives.push(self.life(&job));

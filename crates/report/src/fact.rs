@@ -3,7 +3,10 @@
 //! A record names a lease by number; almost every metric wants to know whose it was, how many GPUs it held and
 //! since when. The [`Book`](crate::book::Book) finds that out once for all of them.
 
-use evenhand_core::{Decision, GpuSet, GpuTime, JobId, JobSpec, Outcome, Span, StopReason, TenantId, Time};
+use evenhand_core::{
+    Decision, GpuCount, GpuSet, GpuTime, JobId, JobSpec, ModelIndex, Outcome, Span, StopReason, TenantId,
+    Time,
+};
 use std::sync::Arc;
 
 /// One thing that a record says. Facts of one record come in the order event, commands, decision.
@@ -17,6 +20,8 @@ pub enum Fact<'a> {
         /// Until then: later than `from`.
         to: Time,
     },
+    /// A job was submitted; told once for each.
+    Submitted(&'a JobSpec),
     /// A job was given GPUs for the first time, after this long.
     FirstStart(Span),
     /// The world was asked to stop a lease; told once for each.
@@ -45,6 +50,8 @@ pub struct Held {
     pub spec: Arc<JobSpec>,
     /// Which GPUs.
     pub gpus: GpuSet,
+    /// How many of each GPU model.
+    pub models: Vec<(ModelIndex, GpuCount)>,
     /// Since when.
     pub since: Time,
     /// Whether it was asked to stop.

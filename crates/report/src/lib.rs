@@ -6,6 +6,7 @@
 //!
 //! Nothing in here performs I/O or reads a clock: the same ledger gives the same report to the byte.
 
+mod audit;
 mod book;
 mod costs;
 mod document;
@@ -25,6 +26,7 @@ mod standings;
 mod summary;
 mod timeline;
 
+pub use audit::{Audit, Audited, AuditedTenant, HELD_WITHIN, Total};
 pub use costs::Costs;
 pub use document::Document;
 pub use metrics::{Entry, METRICS};

@@ -1,6 +1,6 @@
 //! Nodes as the ledger tells of them, and how many GPUs are up.
 
-use evenhand_core::{Event, GpuCount, Health, ModelIndex, NodeId};
+use evenhand_core::{Event, GpuCount, Health, JobSpec, ModelIndex, NodeId, PerModel};
 
 /// All nodes ever seen.
 #[derive(Debug, Default)]
@@ -9,6 +9,10 @@ pub struct Machines {
     models: Vec<String>,
     capacity: GpuCount,
     capacity_max: GpuCount,
+    /// GPUs of each model that are up now.
+    up: PerModel<GpuCount>,
+    /// The most GPUs of each model that were ever up at once.
+    most: PerModel<GpuCount>,
     /// How often the capacity changed.
     pub changes: u64,
 }
@@ -46,6 +50,9 @@ impl Machines {
         let before = std::mem::replace(&mut self.rows[at], row);
         self.capacity = (self.capacity + row.usable()).less(before.usable());
         self.capacity_max = self.capacity_max.max(self.capacity);
+        self.up[before.model] = self.up[before.model].less(before.usable());
+        self.up[row.model] += row.usable();
+        self.most[row.model] = self.most[row.model].max(self.up[row.model]);
         self.changes += 1;
     }
 
@@ -57,6 +64,32 @@ impl Machines {
     /// The most GPUs that were ever up at once.
     pub fn capacity_max(&self) -> GpuCount {
         self.capacity_max
+    }
+
+    /// GPUs of one model that are up now.
+    pub fn up(&self, model: ModelIndex) -> GpuCount {
+        self.up[model]
+    }
+
+    /// The GPU models that ever had a GPU up, in order, and what people call them.
+    pub fn models_seen(&self) -> impl Iterator<Item = (ModelIndex, String)> {
+        let seen = self.most.values().enumerate().filter(|(_, gpus)| *gpus > GpuCount::ZERO);
+        seen.map(|(at, _)| {
+            let name = self.models.get(at).cloned().unwrap_or_else(|| format!("model-{at}"));
+            (ModelIndex(at as u16), name)
+        })
+    }
+
+    /// The speed of a job on each GPU model, zero where it cannot run: it is not made for the model, or needs more GPUs
+    /// at once than there ever were. Before the first node is up any number of GPUs may still come.
+    pub fn speeds(&self, spec: &JobSpec) -> PerModel<f64> {
+        let mut speeds = PerModel::default();
+        for model in (0..speeds.0.len() as u16).map(ModelIndex) {
+            let room = spec.gpus.min <= self.most[model] || self.capacity_max == GpuCount::ZERO;
+            let mixed = spec.mixes_models && self.most[model] > GpuCount::ZERO;
+            speeds[model] = if room || mixed { spec.speed(model).get() } else { 0.0 };
+        }
+        speeds
     }
 
     /// The GPU model of a node.

@@ -1,5 +1,6 @@
 //! Everything there is to know about one run, folded from its ledger record by record.
 
+use crate::audit::{Account, Audit};
 use crate::book::Book;
 use crate::gantt::Gantt;
 use crate::metrics::{Fold, METRICS, ratios};
@@ -19,6 +20,7 @@ pub struct Report {
     pub(crate) shares: Shares,
     pub(crate) gantt: Gantt,
     pub(crate) speed_book: SpeedBook,
+    account: Account,
     metrics: Vec<Box<dyn Fold>>,
 }
 
@@ -49,6 +51,7 @@ impl Report {
             shares: Shares::default(),
             gantt: Gantt::default(),
             speed_book: SpeedBook::default(),
+            account: Account::default(),
             metrics: METRICS.iter().map(|entry| (entry.fold)()).collect(),
         }
     }
@@ -56,7 +59,7 @@ impl Report {
     /// Takes one record in, in the order of the ledger.
     pub fn take(&mut self, record: &Record) {
         self.speed_book.take(record);
-        let Self { book, timeline, shares, gantt, metrics, .. } = self;
+        let Self { book, timeline, shares, gantt, account, metrics, .. } = self;
         book.take(record, &mut |book, fact| {
             for metric in &mut *metrics {
                 metric.take(book, fact);
@@ -64,6 +67,7 @@ impl Report {
             timeline.take(book, fact);
             shares.take(book, fact);
             gantt.take(book, fact);
+            account.take(book, fact);
         });
     }
 
@@ -74,7 +78,13 @@ impl Report {
 
     /// The run in numbers.
     pub fn summary(&self, costs: &Costs) -> Summary {
-        Summary::new(&self.header, &self.readings(), costs)
+        Summary::new(&self.header, &self.readings(), costs, self.audit())
+    }
+
+    /// What the tenants received, held against the properties of a fair division; nobody has said what the policy
+    /// promises. `None` if nobody had work that the cluster could do.
+    pub fn audit(&self) -> Option<Audit> {
+        Audit::new(&self.book, &self.account, &self.shares)
     }
 
     /// Whose speeds the run believed.

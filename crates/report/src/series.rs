@@ -93,6 +93,17 @@ impl Series {
     }
 }
 
+/// The same curve with at most `count` steps: neighbours are averaged.
+pub fn thin(steps: &[Step], count: usize) -> Vec<Step> {
+    let group = steps.len().div_ceil(count.max(1)).max(1);
+    let merge = |group: &[Step]| {
+        let (from_s, to_s) = (group[0].from_s, group[group.len() - 1].to_s);
+        let area: f64 = group.iter().map(|step| step.mean * (step.to_s - step.from_s)).sum();
+        Step { from_s, to_s, mean: area / (to_s - from_s) }
+    };
+    steps.chunks(group).map(merge).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,6 +28,8 @@ pub struct Standing {
     pub active: u64,
     /// The most GPUs that its active jobs can use.
     pub demand: u64,
+    /// The most GPUs that those of its active jobs can use that can run at all.
+    pub asks: u64,
     /// The most GPUs that it may hold.
     pub limit: u64,
     /// GPUs that its leases hold.
@@ -63,21 +65,23 @@ impl Standings {
         self.changes += 1;
     }
 
-    /// A job of a tenant was submitted.
-    pub fn arrive(&mut self, spec: &JobSpec) {
+    /// A job of a tenant was submitted, which can run somewhere or not.
+    pub fn arrive(&mut self, spec: &JobSpec, runs: bool) {
         let row = self.row(spec.tenant);
         row.jobs += 1;
         row.active += 1;
         row.demand += u64::from(spec.gpus.max.0);
+        row.asks += if runs { u64::from(spec.gpus.max.0) } else { 0 };
         self.changes += 1;
         self.review(spec.tenant);
     }
 
     /// A job of a tenant has ended.
-    pub fn leave(&mut self, spec: &JobSpec) {
+    pub fn leave(&mut self, spec: &JobSpec, runs: bool) {
         let row = self.row(spec.tenant);
         row.active -= 1;
         row.demand -= u64::from(spec.gpus.max.0);
+        row.asks -= if runs { u64::from(spec.gpus.max.0) } else { 0 };
         self.changes += 1;
         self.review(spec.tenant);
     }
@@ -109,7 +113,8 @@ impl Standings {
         while self.rows.len() <= tenant.index() {
             let name = format!("tenant-{}", self.rows.len());
             let (weight, limit) = (Weight::ONE, u64::MAX);
-            self.rows.push(Standing { name, weight, limit, jobs: 0, active: 0, demand: 0, leased: 0 });
+            let (jobs, active, demand, asks, leased) = (0, 0, 0, 0, 0);
+            self.rows.push(Standing { name, weight, limit, jobs, active, demand, asks, leased });
         }
         &mut self.rows[tenant.index()]
     }

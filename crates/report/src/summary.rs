@@ -1,6 +1,6 @@
 //! The fixed JSON object of one run: `simulate --json`, and each element of `compare --json`.
 
-use crate::Costs;
+use crate::{Audit, Costs};
 use evenhand_core::{Header, Parameters, Reading};
 use serde::Serialize;
 
@@ -44,11 +44,12 @@ pub struct Summary {
     pub wall_s: f64,
     pub peak_rss_mb: f64,
     pub ledger: Option<String>,
+    pub audit: Option<Audit>,
 }
 
 impl Summary {
     /// Puts the readings of the registered metrics where they belong.
-    pub(crate) fn new(header: &Header, readings: &[Reading], costs: &Costs) -> Self {
+    pub(crate) fn new(header: &Header, readings: &[Reading], costs: &Costs, audit: Option<Audit>) -> Self {
         let read = |name: &str| {
             let found = readings.iter().find(|reading| reading.name == name);
             found.map_or(f64::NAN, |reading| reading.value)
@@ -90,6 +91,13 @@ impl Summary {
             wall_s: costs.wall_s,
             peak_rss_mb: costs.peak_rss_mb,
             ledger: costs.ledger.clone(),
+            audit,
         }
+    }
+
+    /// The same, knowing what the policy promises; see [`Audit::promising`].
+    pub fn promising(mut self, properties: &[&str], others: &[&str]) -> Self {
+        self.audit = self.audit.map(|audit| audit.promising(properties, others));
+        self
     }
 }

@@ -106,11 +106,11 @@ fn an_ignored_event_changes_nothing() {
 
 #[test]
 fn the_json_has_exactly_the_promised_fields_in_order() {
-    let text = serde_json::to_string(&report(&two_tenants()).summary(&Costs::default())).unwrap();
+    let text = serde_json::to_string(&Report::new(&header("fifo")).summary(&Costs::default())).unwrap();
     let promised = "policy parameters seed jobs finished gpus makespan_s jct_mean_s jct_p50_s jct_p95_s jct_p99_s \
         wait_mean_s wait_p50_s ftf_worst ftf_mean ftf_p95 unfair_fraction ftf_dynamic_worst unfair_dynamic_fraction \
         ftf_fluid_worst ftf_fluid_mean unfair_fluid_fraction jain utilisation preemptions lost_gpu_hours \
-        lease_kept_fraction gpu_hours rounds decide_ms_p50 decide_ms_p99 cpu_s wall_s peak_rss_mb ledger";
+        lease_kept_fraction gpu_hours rounds decide_ms_p50 decide_ms_p99 cpu_s wall_s peak_rss_mb ledger audit";
     let mut rest = text.as_str();
     for name in promised.split_whitespace() {
         let field = format!("\"{name}\":");
@@ -120,7 +120,7 @@ fn the_json_has_exactly_the_promised_fields_in_order() {
     assert_eq!(text.matches("\":").count(), promised.split_whitespace().count());
     assert!(
         text.contains(r#""parameters":{},"seed":7"#)
-            && text.ends_with(r#""cpu_s":null,"wall_s":null,"peak_rss_mb":null,"ledger":null}"#)
+            && text.ends_with(r#""cpu_s":null,"wall_s":null,"peak_rss_mb":null,"ledger":null,"audit":null}"#)
     );
 }
 

@@ -3,7 +3,7 @@
 use crate::args::Compare;
 use crate::progress::Progress;
 use crate::run_table::{self, Row};
-use crate::{failure, inputs, ledger_file, output};
+use crate::{failure, inputs, ledger_file, output, promises};
 use anyhow::{Context, Result};
 use evenhand_core::Choice;
 use evenhand_report::Summary;
@@ -149,7 +149,7 @@ impl Comparison {
                     continue;
                 }
             };
-            let summary = run.report.summary(&run.costs);
+            let summary = promises::told(run.report.summary(&run.costs));
             inputs::warn_about_unended(&summary.policy, summary.jobs, summary.finished);
             runs.push((run, summary));
         }

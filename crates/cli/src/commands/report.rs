@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::failure::{survive, wrong};
-use crate::{ledger_file, output, run_table};
+use crate::{ledger_file, output, promises, run_table};
 use anyhow::Result;
 use evenhand_report::{Costs, Document, Report};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub fn run(args: &args::Report) -> Result<()> {
     }
     let report = fold(path)?;
     let ledger = Some(path.display().to_string());
-    let summary = report.summary(&Costs { ledger, ..Costs::default() });
+    let summary = promises::told(report.summary(&Costs { ledger, ..Costs::default() }));
     crate::inputs::warn_about_unended(&summary.policy, summary.jobs, summary.finished);
     if let Some(page) = &page {
         let title = format!("{} ({})", run_table::name(&summary), path.display());

@@ -2,7 +2,7 @@
 
 use crate::args::Simulate;
 use crate::progress::Progress;
-use crate::{inputs, ledger_file, output, run_table};
+use crate::{inputs, ledger_file, output, promises, run_table};
 use anyhow::{Context, Result};
 use evenhand_core::Choice;
 use evenhand_report::Document;
@@ -25,7 +25,7 @@ pub fn run(args: &Simulate) -> Result<()> {
     };
     let finished = simulate(&cluster, &workload, &setup, how)?;
     drop(progress);
-    let summary = finished.report.summary(&finished.costs);
+    let summary = promises::told(finished.report.summary(&finished.costs));
     let page = args.out.join("report.html");
     let title = format!("{} on {}", run_table::name(&summary), args.trace.display());
     output::write_file(&page, &evenhand_report::html(&title, &[(&finished.report, &summary)]))?;

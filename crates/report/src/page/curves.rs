@@ -2,11 +2,11 @@
 
 use super::axis::Axis;
 use super::parts::figure;
-use super::plot::{Plot, thin};
+use super::plot::Plot;
 use super::tenant_colours::TenantColours;
 use super::text::{amount, escape};
 use crate::report::Report;
-use crate::series::Step;
+use crate::series::{Step, thin};
 
 const TIME: &str = "time since the first submission";
 

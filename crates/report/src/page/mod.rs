@@ -1,6 +1,9 @@
 //! One self-contained page: no network, no fonts, no libraries; the same ledgers give the same bytes.
 
+mod audit;
+mod audit_comparison;
 mod axis;
+mod bars;
 mod comparison;
 mod curves;
 mod distributions;
@@ -58,6 +61,8 @@ fn one(report: &Report, summary: &Summary) -> String {
         "<h2>The tenants</h2>".into(),
         tables::tenants(report, &colours),
         speeds::speeds(report),
+        "<h2>What this policy guarantees here, and what it cost</h2>".into(),
+        audit::audit(summary.audit.as_ref(), &colours),
     ]
     .concat()
 }
@@ -87,7 +92,9 @@ fn many(runs: &[(&Report, &Summary)]) -> String {
         r#"<div class="plots gap">"#.into(),
         distributions::completion(times.collect()),
         distributions::fairness("Fairness against fluid fair sharing", fluid.collect()),
-        "</div><h2>Run by run</h2>".into(),
+        "</div><h2>What each policy guarantees here, and what it cost</h2>".into(),
+        audit_comparison::audits(&rows),
+        "<h2>Run by run</h2>".into(),
         details.collect(),
     ]
     .concat()
@@ -104,12 +111,13 @@ fn name(run: &Summary, seeds: bool) -> String {
 fn detail(name: &str, report: &Report, run: &Summary) -> String {
     let colours = TenantColours::new(report);
     format!(
-        r#"<details><summary>{}</summary><h3>In short</h3>{}<h3>The cluster</h3><div class="plots">{}{}</div><h3>The tenants</h3>{}</details>"#,
+        r#"<details><summary>{}</summary><h3>In short</h3>{}<h3>The cluster</h3><div class="plots">{}{}</div><h3>The tenants</h3>{}<h3>What this policy guarantees here, and what it cost</h3>{}</details>"#,
         escape(name),
         figures::cards(run),
         curves::leased(report),
         curves::waiting(report),
         tables::tenants(report, &colours),
+        audit::audit(run.audit.as_ref(), &colours),
     )
 }
 

@@ -40,23 +40,53 @@ fn legend<'a>(entries: impl Iterator<Item = (String, &'a str)>) -> String {
 /// One field of a table.
 pub struct Field {
     text: String,
+    /// In small letters below it.
+    remark: &'static str,
+    /// Its class in the style sheet, if it has one.
     class: &'static str,
 }
 
 impl Field {
     /// A plain field.
     pub fn new(text: String) -> Self {
-        Self { text, class: "" }
+        Self { text, remark: "", class: "" }
     }
 
     /// A field that stands out if it is the best of its column.
     pub fn best(text: String, best: bool) -> Self {
-        Self { text, class: if best { "best" } else { "" } }
+        Self { class: if best { "best" } else { "" }, ..Self::new(text) }
+    }
+
+    /// Sentences; what is between two backticks is a name.
+    pub fn saying(text: String) -> Self {
+        Self { class: "says", ..Self::new(text) }
+    }
+
+    /// The same with a remark below it.
+    pub fn remarking(self, remark: &'static str) -> Self {
+        Self { remark, ..self }
     }
 
     /// A field that stands out as a warning, if it is one.
-    pub fn marked(text: String, warning: bool) -> Self {
-        Self { text, class: if warning { "warn" } else { "" } }
+    pub fn warning(text: String, warning: bool) -> Self {
+        Self { class: if warning { "bad" } else { "" }, ..Self::new(text) }
+    }
+
+    /// The same with a class of the style sheet.
+    pub fn marked(self, class: &'static str) -> Self {
+        Self { class, ..self }
+    }
+
+    fn markup(&self) -> String {
+        let mut markup = String::new();
+        for (at, part) in self.text.split(if self.class == "says" { '`' } else { '\0' }).enumerate() {
+            let part = escape(part);
+            let _ = if at % 2 == 0 { write!(markup, "{part}") } else { write!(markup, "<b>{part}</b>") };
+        }
+        if !self.remark.is_empty() {
+            let _ = write!(markup, "<small>{}</small>", escape(self.remark));
+        }
+        markup
     }
 }
 
@@ -71,11 +101,9 @@ pub fn table(class: &str, head: &[&str], rows: &[Vec<Field>]) -> String {
         text.push_str("<tr>");
         for (at, field) in row.iter().enumerate() {
             let tag = if at == 0 { "th" } else { "td" };
-            let class = match field.class {
-                "" => String::new(),
-                class => format!(r#" class="{class}""#),
-            };
-            let _ = write!(text, "<{tag}{class}>{}</{tag}>", escape(&field.text));
+            let class =
+                if field.class.is_empty() { String::new() } else { format!(r#" class="{}""#, field.class) };
+            let _ = write!(text, "<{tag}{class}>{}</{tag}>", field.markup());
         }
         text.push_str("</tr>");
     }

@@ -3,6 +3,7 @@
 //! Colours are classes `c0` to `c7`, so that the page's style sheet decides on light and dark.
 
 use super::axis::Axis;
+use super::bars::ROW;
 use super::text::escape;
 use crate::series::Step;
 use std::fmt::Write;
@@ -57,6 +58,11 @@ impl Plot {
     /// An empty plot, one of several small ones.
     pub fn small(x: Axis, y: Axis) -> Self {
         Self::sized(x, y, 340.0, 190.0)
+    }
+
+    /// An empty plot with room for so many bars below each other.
+    pub fn rows(x: Axis, y: Axis, rows: usize) -> Self {
+        Self::sized(x, y, 520.0, TOP + BOTTOM + ROW * rows as f64)
     }
 
     fn sized(x: Axis, y: Axis, width: f64, height: f64) -> Self {
@@ -198,15 +204,4 @@ impl Plot {
                 write!(self.body, r#"<path class="{kind} {class}" d="{path}"><title>{name}</title></path>"#);
         }
     }
-}
-
-/// The same curve with at most `count` steps: neighbours are averaged.
-pub fn thin(steps: &[Step], count: usize) -> Vec<Step> {
-    let group = steps.len().div_ceil(count.max(1)).max(1);
-    let merge = |group: &[Step]| {
-        let (from_s, to_s) = (group[0].from_s, group[group.len() - 1].to_s);
-        let area: f64 = group.iter().map(|step| step.mean * (step.to_s - step.from_s)).sum();
-        Step { from_s, to_s, mean: area / (to_s - from_s) }
-    };
-    steps.chunks(group).map(merge).collect()
 }

@@ -67,5 +67,5 @@ fn fields(row: &SpeedRow) -> Vec<Field> {
         count(row.samples),
     ];
     let plain = texts.map(Field::new).into_iter();
-    plain.chain([Field::marked(verdict, row.flagged)]).collect()
+    plain.chain([Field::warning(verdict, row.flagged)]).collect()
 }

@@ -3,9 +3,9 @@
 /// The style sheet. The colours are those of Okabe and Ito (Color Universal Design, 2008), which readers with any
 /// colour vision can tell apart, darkened for white paper and lightened for dark; the eighth is a neutral grey.
 pub const STYLE: &str = r"
-:root{color-scheme:light dark;--ink:#1d2329;--soft:#5a6570;--line:#dde2e7;--paper:#f6f7f9;--card:#fff;--good:#e3f3ea;--goodink:#0b5c3b;--bad:#fbe6dc;--badink:#8a3200;
+:root{color-scheme:light dark;--ink:#1d2329;--soft:#5a6570;--line:#dde2e7;--paper:#f6f7f9;--card:#fff;--good:#e3f3ea;--goodink:#0b5c3b;--bad:#fbe7df;--badink:#8f2d0a;
 --p0:#0072b2;--p1:#d55e00;--p2:#009e73;--p3:#b8508f;--p4:#d99200;--p5:#4aa8df;--p6:#6a4fa3;--p7:#8a9099}
-@media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--soft:#a3adb8;--line:#353d46;--paper:#14181c;--card:#1d2329;--good:#17382a;--goodink:#8fe3b8;--bad:#43261a;--badink:#ffb18a;
+@media(prefers-color-scheme:dark){:root{--ink:#e6eaee;--soft:#a3adb8;--line:#353d46;--paper:#14181c;--card:#1d2329;--good:#17382a;--goodink:#8fe3b8;--bad:#43241a;--badink:#ffb59a;
 --p0:#4ea6e6;--p1:#f0813f;--p2:#2ec79a;--p3:#e28dbf;--p4:#f0b93a;--p5:#92d2f8;--p6:#b69ae8;--p7:#8d959e}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:24px 20px 60px;max-width:1400px;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}
@@ -28,7 +28,8 @@ svg{display:block;width:100%;height:auto;font:13px system-ui,sans-serif;fill:var
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;margin:8px 0 0;padding:0;list-style:none;font-size:.86rem}.legend svg{display:inline-block;width:26px;height:10px;margin-right:6px;vertical-align:middle}
 .legend li{cursor:default}.fade{opacity:.1}
 table{border-collapse:collapse;width:100%;font-size:.88rem;font-variant-numeric:tabular-nums}th,td{padding:7px 9px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}tr:last-child td,tr:last-child th{border-bottom:0}
-th:first-child,td:first-child{text-align:left}thead th{color:var(--soft);font-weight:600;vertical-align:bottom;white-space:normal;line-height:1.3}tbody th{font-weight:600}td.best{background:var(--good);color:var(--goodink);font-weight:700}td.warn{background:var(--bad);color:var(--badink);font-weight:700}
+th:first-child,td:first-child{text-align:left}thead th{color:var(--soft);font-weight:600;vertical-align:bottom;white-space:normal;line-height:1.3}tbody th{font-weight:600}td.best{background:var(--good);color:var(--goodink);font-weight:700}td.bad{background:var(--bad);color:var(--badink);font-weight:700}
+table small{display:block;font-size:.85em;font-weight:400;opacity:.85}.audit th small{white-space:normal;min-width:200px}
 .compare table{font-size:.8rem}.compare th,.compare td{padding:6px 5px}.compare th:first-child{padding-left:12px;position:sticky;left:0;background:var(--card)}
 details{padding:10px 14px;margin:10px 0}summary{cursor:pointer;font-weight:600}details .table{margin-top:10px;border:0}td.says{white-space:normal;text-align:left;min-width:260px;color:var(--soft)}
 @media(max-width:600px){body{padding:14px 12px 40px}h1{font-size:1.4rem}.cards{grid-template-columns:1fr 1fr;gap:8px}.card{padding:10px}.card b{font-size:1.25rem}figure{padding:10px}svg{font-size:15px}.small svg{font-size:11px}figure .wide svg{font-size:13px}}

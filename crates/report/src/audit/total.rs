@@ -1,0 +1,53 @@
+//! What fairness cost: the total throughput of a run against what sharing without trading would have given, and against
+//! the most that was possible if fairness were no concern.
+//!
+//! ```text
+//! total        = sum_i w_i.x_i
+//! equal split  = sum_i alone_i: everybody uses its own part of every model and nothing else
+//! most         = max { sum_i w_i.z_i :  sum_i z_ij <= m_j ,  sum_j z_ij <= D_i ,  z >= 0 }
+//! price        = 1 - total / most
+//! ```
+//!
+//! The most is a bound that no schedule of the same work can exceed, because it may cut GPUs and gangs and move work in time
+//! as it likes; so the price is the most that fairness can have cost, together with all that whole GPUs cost.
+
+use super::received::Received;
+use super::rounded;
+use evenhand_solve::best_total;
+use serde::Serialize;
+
+/// Totals in GPUs of the reference model.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Total {
+    /// What the tenants received.
+    #[serde(rename = "total")]
+    pub received: f64,
+    /// What an equal split of every model would have given.
+    #[serde(rename = "total_equal_split")]
+    pub equal_split: f64,
+    /// The most that was possible; NaN if it was not worked out.
+    #[serde(rename = "total_most")]
+    pub most: f64,
+    /// By how much the total exceeds that of an equal split, as a fraction of the latter.
+    pub gain_over_equal_split: f64,
+    /// The part of the most that was not reached.
+    pub price_of_fairness: f64,
+}
+
+impl Total {
+    pub(super) fn new(received: &Received) -> Self {
+        let total: f64 = received.throughputs().iter().sum();
+        let equal_split: f64 = received.alone.iter().sum();
+        let floors = vec![0.0; received.market.parties()];
+        let most = best_total(&received.market, &floors).map_or(f64::NAN, |division| division.value);
+        let gain = if equal_split > 0.0 { total / equal_split - 1.0 } else { f64::NAN };
+        let price = if most > 0.0 { (1.0 - total / most).max(0.0) } else { f64::NAN };
+        Self {
+            received: rounded(total),
+            equal_split: rounded(equal_split),
+            most: rounded(most),
+            gain_over_equal_split: rounded(gain),
+            price_of_fairness: rounded(price),
+        }
+    }
+}
