@@ -156,7 +156,7 @@ impl Book {
         let job =
             Active { spec: spec.clone(), submitted, area_before, open_leases, started, runs, done, alone };
         self.jobs.insert(spec.id, job);
-        tell(self, &Fact::Submitted(spec));
+        tell(self, &Fact::Submitted { spec, runs });
     }
 
     fn start(&mut self, lease: &Lease, tell: Listener<'_>) {
@@ -240,7 +240,7 @@ impl Book {
         if outcome == Outcome::Finished {
             self.lives.push(self.life(&job));
         }
-        tell(self, &Fact::Ended(outcome));
+        tell(self, &Fact::Ended { outcome, spec: &job.spec, runs: job.runs });
     }
 
     fn life(&self, job: &Active) -> Life {

@@ -21,7 +21,12 @@ pub enum Fact<'a> {
         to: Time,
     },
     /// A job was submitted; told once for each.
-    Submitted(&'a JobSpec),
+    Submitted {
+        /// What it asks for.
+        spec: &'a JobSpec,
+        /// Whether it can run somewhere.
+        runs: bool,
+    },
     /// A job was given GPUs for the first time, after this long.
     FirstStart(Span),
     /// The world was asked to stop a lease; told once for each.
@@ -36,7 +41,14 @@ pub enum Fact<'a> {
         lost: GpuTime,
     },
     /// A job has ended; told once for each.
-    Ended(Outcome),
+    Ended {
+        /// How.
+        outcome: Outcome,
+        /// What it asked for.
+        spec: &'a JobSpec,
+        /// Whether it could run somewhere.
+        runs: bool,
+    },
     /// A decision was taken.
     Decided(&'a Decision),
 }

@@ -26,8 +26,13 @@ pub(super) const ENTRY: Property = Property {
 
 /// The worst envy: `who` is the envious party and the one it envies.
 pub fn envy_free(market: &Market, shares: &Matrix) -> Finding {
+    envy(market, shares, &throughputs(market, shares))
+}
+
+/// The worst envy between parties that are known to make this much of their own shares: more than their speedups say if each
+/// is many, who use every GPU model where it does most.
+pub fn envy(market: &Market, shares: &Matrix, own: &[f64]) -> Finding {
     assert_shape(market, shares);
-    let own = throughputs(market, shares);
     let mut worst = (0.0, Vec::new());
     for (envious, own) in own.iter().enumerate() {
         for envied in 0..market.parties() {
@@ -52,8 +57,19 @@ fn in_place_of(market: &Market, shares: &Matrix, envious: usize, envied: usize) 
 }
 
 fn explain(market: &Market, shares: &Matrix, finding: &Finding, names: Names<'_>) -> String {
+    envy_in_words(market, shares, &throughputs(market, shares), finding, names)
+}
+
+/// The worst [`envy`] in a sentence, for a finding that does not hold.
+pub fn envy_in_words(
+    market: &Market,
+    shares: &Matrix,
+    own: &[f64],
+    finding: &Finding,
+    names: Names<'_>,
+) -> String {
     let (envious, envied) = (finding.who[0], finding.who[1]);
-    let own = throughput(market, envious, shares.row(envious));
+    let own = own[envious];
     let other = in_place_of(market, shares, envious, envied);
     let weights_differ = (market.weights[envious] - market.weights[envied]).abs() > 0.0;
     let scaled = if weights_differ { ", scaled to its own weight," } else { "" };

@@ -15,7 +15,7 @@ mod sharing_incentive;
 mod usable;
 
 pub use all_used::all_used;
-pub use envy_free::envy_free;
+pub use envy_free::{envy, envy_free, envy_in_words};
 pub use equal_throughput::equal_throughput;
 pub use finding::{Finding, Names, Property, TOLERANCE};
 pub use pareto::pareto;

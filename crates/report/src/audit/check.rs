@@ -1,24 +1,26 @@
 //! What was received, held against every property of a division.
 //!
-//! A property of a division knows one demand for each party. Over a run demands come and go, so each property is asked
-//! about the market in which its comparison is the right one:
+//! A property of a division knows parties with one row of speedups and one demand. A tenant has many kinds of jobs, and over
+//! a run they come and go, so each property is asked about the market in which its comparison is the right one:
 //!
-//! - *Sharing incentive* compares with `alone`. In a market without demands where i weighs alone_i / w_i.m, its part of
-//!   every model is worth just that.
-//! - *Envy* compares with what i would have made of another's GPUs, up to what it could have used of what others had, as
-//!   [`callable`](super::callable) has it.
-//! - All others take the market as it is.
+//! - *Sharing incentive* compares u_i with alone_i. Both are throughputs, so the market is one of throughput: i has u_i of
+//!   it and weighs alone_i, and all of it is the sum of alone_i.
+//! - *Equal throughput* compares u_i / pi_i. In the same way, i has u_i and weighs pi_i; if it always had all that it asked
+//!   for, it can use no more.
+//! - *Envy* compares u_i with what i's jobs, on average, would have made of another's GPUs, up to as many as
+//!   [`callable`](super::callable) says.
+//! - *Efficiency* and *nothing wasted* are about GPUs and those who use them: the parties are kinds of jobs.
 
 use super::Audited;
 use super::received::Received;
-use evenhand_fairness::division::{Names, PROPERTIES, Property};
-use evenhand_solve::{Market, dot};
+use evenhand_fairness::division::{Finding, Names, PROPERTIES, Property, TOLERANCE, envy, envy_in_words};
+use evenhand_solve::{Market, Matrix, Unsolved};
 
 /// A violation up to this size counts as held: what whole GPUs, gangs and restarts leave over. The same as for jobs.
 pub const HELD_WITHIN: f64 = evenhand_fairness::UNFAIR_ABOVE - 1.0;
 
-/// Efficiency is a linear program over the tenants. With more of them than this, and it could take seconds.
-pub const EFFICIENCY_TENANTS_MAX: usize = 400;
+/// Efficiency is a linear program over the kinds of jobs. With more of them than this it could take seconds.
+pub const EFFICIENCY_KINDS_MAX: usize = 400;
 
 /// Checks every registered property.
 pub fn check(received: &Received) -> Vec<Audited> {
@@ -26,11 +28,6 @@ pub fn check(received: &Received) -> Vec<Audited> {
 }
 
 fn audited(property: &'static Property, received: &Received) -> Audited {
-    let market = match property.name {
-        "sharing_incentive" => worth_as_much_alone(received),
-        "envy_free" => calling_for_as_much(received),
-        _ => received.market.clone(),
-    };
     let mut audited = Audited {
         name: property.name,
         title: property.title,
@@ -41,53 +38,79 @@ fn audited(property: &'static Property, received: &Received) -> Audited {
         who: Vec::new(),
         why: None,
     };
-    if property.name == "pareto" && market.parties() > EFFICIENCY_TENANTS_MAX {
-        audited.why = Some(format!("Not checked for more than {EFFICIENCY_TENANTS_MAX} tenants."));
+    if property.name == "pareto" && received.owners.len() > EFFICIENCY_KINDS_MAX {
+        let limit = EFFICIENCY_KINDS_MAX;
+        audited.why = Some(format!("Not checked for more than {limit} tenants and kinds of jobs."));
         return audited;
     }
-    let finding = match (property.check)(&market, &received.shares) {
-        Ok(finding) => finding,
-        Err(error) => {
-            audited.why = Some(format!("Not checked: {error}."));
-            return audited;
+    match find(property, received) {
+        Ok((finding, who, why)) => {
+            audited.held = Some(finding.worst <= HELD_WITHIN);
+            audited.violation = finding.worst;
+            (audited.who, audited.why) = (who, why);
         }
-    };
-    let names = Names { parties: &received.names, models: &received.models };
-    audited.held = Some(finding.worst <= HELD_WITHIN);
-    audited.violation = finding.worst;
-    audited.why = (!finding.holds).then(|| (property.explain)(&market, &received.shares, &finding, names));
-    audited.who = named(property, received, &finding.who);
+        Err(error) => audited.why = Some(format!("Not checked: {error}.")),
+    }
     audited
 }
 
-/// Those whom a finding concerns, by name; of nothing wasted the second is a GPU model.
-fn named(property: &Property, received: &Received, who: &[usize]) -> Vec<String> {
-    let name = |(place, at): (usize, &usize)| match (property.name, place) {
-        ("all_used", 1) => received.models[*at].clone(),
-        _ => received.names[*at].clone(),
+/// A finding, whom it concerns, and the violation in a sentence.
+type Found = (Finding, Vec<String>, Option<String>);
+
+fn find(property: &Property, received: &Received) -> Result<Found, Unsolved> {
+    let names = Names { parties: &received.names, models: &received.models };
+    let (market, shares) = match property.name {
+        "envy_free" => {
+            let market = calling_for_as_much(received);
+            let own = &received.throughputs;
+            let finding = envy(&market, &received.shares, own);
+            let why =
+                (!finding.holds).then(|| envy_in_words(&market, &received.shares, own, &finding, names));
+            let who = finding.who.iter().map(|at| received.names[*at].clone()).collect();
+            return Ok((finding, who, why));
+        }
+        "sharing_incentive" => throughput_market(received, &received.alone),
+        "equal_throughput" => {
+            let (market, shares) = throughput_market(received, &received.market.weights);
+            (market.demanding(no_more_than_all(received)), shares)
+        }
+        _ => (received.kinds.clone(), received.kind_shares.clone()),
     };
-    who.iter().enumerate().map(name).collect()
+    let of_kinds: Vec<String> = received.owners.iter().map(|owner| received.names[*owner].clone()).collect();
+    let parties = if market.parties() == of_kinds.len() { &of_kinds } else { names.parties };
+    let names = Names { parties, ..names };
+    let finding = (property.check)(&market, &shares)?;
+    let why = (!finding.holds).then(|| (property.explain)(&market, &shares, &finding, names));
+    // Of nothing wasted the second whom it concerns is a GPU model.
+    let name = |(place, at): (usize, &usize)| match (property.name, place) {
+        ("all_used", 1) => names.models[*at].clone(),
+        _ => names.parties[*at].clone(),
+    };
+    let who = finding.who.iter().enumerate().map(name).collect();
+    Ok((finding, who, why))
 }
 
-/// The market in which each party's part of every model is worth what its own part would have given over the run.
-fn worth_as_much_alone(received: &Received) -> Market {
-    let Market { speedups, capacity, .. } = &received.market;
-    let worth = |(alone, row): (&f64, &[f64])| alone / dot(row, capacity);
-    let weights: Vec<f64> = received.alone.iter().zip(speedups.rows()).map(worth).collect();
-    let all: f64 = weights.iter().sum();
-    let capacity = capacity.iter().map(|gpus| gpus * all).collect();
-    Market::new(speedups.clone(), capacity).weighing(weights)
+/// The market in which throughput itself is what is divided, and who has how much of it.
+fn throughput_market(received: &Received, weights: &[f64]) -> (Market, Matrix) {
+    let (one, all) = (Matrix::from_rows(&vec![[1.0]; weights.len()]), vec![weights.iter().sum()]);
+    let shares: Vec<[f64; 1]> = received.throughputs.iter().map(|own| [*own]).collect();
+    (Market::new(one, all).weighing(weights.to_vec()), Matrix::from_rows(&shares))
 }
 
-/// The market in which each party can use as much as others had, if it ever asked for it; or what it had, if that is more.
-fn calling_for_as_much(received: &Received) -> Market {
+/// Throughput that each tenant can use: no more than it had if it always had as many GPUs as it asked for.
+fn no_more_than_all(received: &Received) -> Vec<f64> {
     let had = received.shares.rows().map(|row| row.iter().sum::<f64>());
-    let calls =
-        received.callable.iter().zip(had).zip(&received.market.demands).map(|((callable, had), asked)| {
-            let calls = callable.max(had);
-            // Where nobody had anything there is nothing to envy, but a market has no party without demand.
-            if calls > 0.0 { calls } else { *asked }
-        });
-    let demands = calls.collect();
+    let sated = had.zip(&received.market.demands).map(|(had, asked)| had >= asked * (1.0 - TOLERANCE));
+    let demand = |(sated, own): (bool, &f64)| if sated { *own } else { f64::INFINITY };
+    sated.zip(&received.throughputs).map(demand).collect()
+}
+
+/// The market in which each tenant can use as many GPUs as others had, as far as it asked for them.
+fn calling_for_as_much(received: &Received) -> Market {
+    let demand = |(callable, asked): (&f64, &f64)| {
+        // Where nobody had anything there is nothing to envy, but a market has no party without demand.
+        if *callable > 0.0 { *callable } else { *asked }
+    };
+    let demands = received.callable.iter().zip(&received.market.demands).map(demand).collect();
     received.market.clone().demanding(demands)
 }

@@ -6,10 +6,11 @@
 //! violation behind, and a property can hold that nobody promised.
 
 mod account;
+mod asking;
 mod callable;
 mod check;
+mod kinds;
 mod received;
-mod speedups;
 mod total;
 
 use crate::book::Book;
@@ -80,9 +81,9 @@ pub struct AuditedTenant {
     pub asked: f64,
     /// GPUs of each model that it held, on average.
     pub gpus: Vec<f64>,
-    /// How much faster its jobs are on each model than on the reference.
+    /// How much faster its jobs are on each model than on the reference, on average.
     pub speedups: Vec<f64>,
-    /// What it made of its GPUs.
+    /// What its jobs made of these, each by its own speedups.
     pub throughput: f64,
     /// What it would have made of its own part of every model: the line below which it loses by sharing.
     pub alone: f64,
@@ -123,7 +124,6 @@ impl Audit {
 
 fn tenants(received: &Received) -> Vec<AuditedTenant> {
     let rounded_row = |row: &[f64]| row.iter().copied().map(rounded).collect();
-    let own = received.throughputs();
     let tenant = |party: usize| AuditedTenant {
         name: received.names[party].clone(),
         place: received.tenants[party],
@@ -131,10 +131,10 @@ fn tenants(received: &Received) -> Vec<AuditedTenant> {
         asked: rounded(received.market.demands[party]),
         gpus: rounded_row(received.shares.row(party)),
         speedups: rounded_row(received.market.speedups.row(party)),
-        throughput: rounded(own[party]),
+        throughput: rounded(received.throughputs[party]),
         alone: rounded(received.alone[party]),
     };
-    (0..own.len()).map(tenant).collect()
+    (0..received.names.len()).map(tenant).collect()
 }
 
 /// Six decimals: what a solver adds after them is noise.

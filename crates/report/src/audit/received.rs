@@ -1,16 +1,18 @@
 //! The run as one division of the cluster: who received how much of which GPU model, on average over the run.
 //!
 //! ```text
-//! x_ij   = GPU-time of i on j / T                T      time in which somebody had work
-//! m_j    = GPU-time of j that was used, or that somebody could have used, / T
-//! pi_i   = GPU-time that i was entitled to / GPU-time of nodes that were up; these add up to 1
-//! D_i    = max(GPU-time that i asked for, GPU-time it received) / T
-//! w_i    its speedups                            alone_i = w_i.y_i / T, what its own part would have made
+//! T       time in which somebody had work
+//! m_j     = GPU-time of j that was used, or that somebody could have used, / T
+//! x_kj    = GPU-time of jobs of kind k on j / T           w_k  their speedups
+//! D_k     = max(GPU-time that they asked for, GPU-time they received) / T
+//! u_i     = sum of w_k.x_k over the kinds of tenant i: its throughput
+//! pi_i    = GPU-time that i was entitled to / GPU-time of nodes that were up; these add up to 1
+//! alone_i = w_i.y_i / T: what its own part would have made, with w_i the mean of its jobs' speedups
 //! ```
 //!
 //! The symbols are those of `evenhand_fairness`; what is integrated over time is in [`Account`].
 
-use super::account::{Account, Row};
+use super::account::{Account, KindRow, Row};
 use super::callable::callable;
 use crate::book::Book;
 use crate::shares::Shares;
@@ -20,80 +22,125 @@ use evenhand_solve::{Market, Matrix, dot};
 /// Who received what.
 #[derive(Debug)]
 pub struct Received {
-    /// What the parties are called.
+    /// What the tenants are called.
     pub names: Vec<String>,
-    /// Their numbers as tenants.
+    /// Their numbers.
     pub tenants: Vec<usize>,
     /// What the GPU models are called.
     pub models: Vec<String>,
     /// The one that speedups are relative to.
     pub reference: String,
-    /// w, m, pi, D.
+    /// m; a row of mean speedups, pi and D for each tenant.
     pub market: Market,
-    /// x.
+    /// GPUs of each tenant.
     pub shares: Matrix,
-    /// The throughput that each party's own part of every model would have given, as far as its jobs could use it.
+    /// u.
+    pub throughputs: Vec<f64>,
+    /// The throughput that each tenant's own part of every model would have given, as far as its jobs could use it.
     pub alone: Vec<f64>,
-    /// GPUs that each party could have used, had it been given as many as others.
+    /// GPUs that each tenant could have used, had it been given as many as others.
     pub callable: Vec<f64>,
+    /// m; w and D for each kind of job.
+    pub kinds: Market,
+    /// x.
+    pub kind_shares: Matrix,
+    /// The place of the tenant of each kind.
+    pub owners: Vec<usize>,
     /// T in seconds.
     pub active_s: f64,
-    /// Tenants with jobs that could run on no GPU that there was, or never had time to.
+    /// Tenants with jobs of which none could run on any GPU that there was, or had time to.
     pub left_out: u64,
+}
+
+/// Turns integrals over all models into means over time on those that there were.
+struct Scale {
+    models: Vec<ModelIndex>,
+    time: f64,
+}
+
+impl Scale {
+    fn pick(&self, row: &PerModel<f64>) -> Vec<f64> {
+        self.models.iter().map(|model| row[*model]).collect()
+    }
+
+    fn mean(&self, row: &PerModel<f64>) -> Vec<f64> {
+        self.models.iter().map(|model| row[*model] / self.time).collect()
+    }
+
+    fn gpus(&self, kind: &KindRow) -> Vec<f64> {
+        self.mean(&PerModel(kind.received.0.map(|GpuTime(time)| time as f64)))
+    }
+}
+
+/// A tenant that had work which the cluster could do.
+struct Party {
+    tenant: usize,
+    row: Row,
+    speedups: Vec<f64>,
 }
 
 impl Received {
     /// What the tenants of a run received; nothing if nobody had work that the cluster could do.
     pub fn new(book: &Book, account: &Account, shares: &Shares) -> Option<Self> {
         let (columns, models): (Vec<ModelIndex>, Vec<String>) = book.machines.models_seen().unzip();
-        let reference = account.speedups.reference(&columns)?;
-        let time = account.active;
-        let standings = book.standings.rows();
-        let pick = |row: &PerModel<f64>| -> Vec<f64> { columns.iter().map(|model| row[*model]).collect() };
-        let mean = |row: &PerModel<f64>| pick(row).iter().map(|area| area / time).collect::<Vec<f64>>();
-        let capacity = mean(&account.usable);
-        let fits = |(tenant, row): (usize, Row)| {
-            let speedups = pick(&account.speedups.row(tenant, reference)?);
-            let runs = dot(&speedups, &capacity) > 0.0 && row.entitled > 0.0 && row.asked > 0.0;
-            runs.then_some((tenant, row, speedups))
+        let reference = account.kinds.reference(&columns)?;
+        let reference_name = columns.iter().zip(&models).find(|(model, _)| **model == reference)?.1.clone();
+        let scale = Scale { models: columns, time: account.active };
+        let capacity = scale.mean(&account.usable);
+        let useful = |speedups: &[f64]| dot(speedups, &capacity) > 0.0;
+        let party = |(tenant, row): (usize, Row)| {
+            let speedups = scale.pick(&account.kinds.mean(tenant, reference)?);
+            let has_work = row.entitled > 0.0 && row.asked > 0.0;
+            (has_work && useful(&speedups)).then_some(Party { tenant, row, speedups })
         };
-        let parties: Vec<(usize, Row, Vec<f64>)> =
-            account.rows(book).into_iter().enumerate().filter_map(fits).collect();
-        if parties.is_empty() {
+        let parties: Vec<Party> = account.rows(book).into_iter().enumerate().filter_map(party).collect();
+        let mut gpus = vec![vec![0.0; capacity.len()]; parties.len()];
+        let mut throughputs = vec![0.0; parties.len()];
+        let (mut rows, mut owners, mut demands, mut kind_gpus) = (vec![], vec![], vec![], vec![]);
+        for (owner, party) in parties.iter().enumerate() {
+            for (kind, known) in party.row.kinds.iter().zip(account.kinds.of(party.tenant)) {
+                let (held, speedups) = (scale.gpus(kind), scale.pick(&known.row(reference)));
+                let asked = account.asked(kind, book.now) / scale.time;
+                let demand = asked.max(held.iter().sum());
+                if demand <= 0.0 || !useful(&speedups) {
+                    continue;
+                }
+                throughputs[owner] += dot(&speedups, &held);
+                gpus[owner].iter_mut().zip(&held).for_each(|(sum, held)| *sum += held);
+                owners.push(owner);
+                demands.push(demand);
+                rows.push(speedups);
+                kind_gpus.push(held);
+            }
+        }
+        let kinds = Market::new(Matrix::from_rows(&rows), capacity.clone()).demanding(demands);
+        let speedups: Vec<&[f64]> = parties.iter().map(|party| party.speedups.as_slice()).collect();
+        let demand =
+            |(party, gpus): (&Party, &Vec<f64>)| (party.row.asked / scale.time).max(gpus.iter().sum());
+        let market = Market::new(Matrix::from_rows(&speedups), capacity)
+            .weighing(parties.iter().map(|party| party.row.entitled / account.up).collect())
+            .demanding(parties.iter().zip(&gpus).map(demand).collect());
+        if owners.is_empty() || market.check().is_err() || kinds.check().is_err() {
             return None;
         }
-        let gpus: Vec<Vec<f64>> = parties.iter().map(|(_, row, _)| mean(&in_milliseconds(row))).collect();
-        let speedups: Vec<&[f64]> = parties.iter().map(|(.., speedups)| speedups.as_slice()).collect();
-        let weights = parties.iter().map(|(_, row, _)| row.entitled / account.up).collect();
-        let demand =
-            |((_, row, _), gpus): (&(usize, Row, _), &Vec<f64>)| (row.asked / time).max(gpus.iter().sum());
-        let market = Market::new(Matrix::from_rows(&speedups), capacity)
-            .weighing(weights)
-            .demanding(parties.iter().zip(&gpus).map(demand).collect());
-        market.check().ok()?;
-        let left_out = standings.iter().filter(|row| row.jobs > 0).count() - parties.len();
-        let tenants: Vec<usize> = parties.iter().map(|(tenant, ..)| *tenant).collect();
-        let callable = callable(&tenants, book, account, shares);
+        let standings = book.standings.rows();
+        let tenants: Vec<usize> = parties.iter().map(|party| party.tenant).collect();
+        let alone = |party: &Party| dot(&party.speedups, &scale.mean(&party.row.own_part));
         Some(Self {
-            names: parties.iter().map(|(tenant, ..)| standings[*tenant].name.clone()).collect(),
-            tenants,
-            callable,
-            alone: parties.iter().map(|(_, row, speedups)| dot(speedups, &mean(&row.own_part))).collect(),
-            reference: columns.iter().position(|model| *model == reference).map(|at| models[at].clone())?,
-            models,
+            names: tenants.iter().map(|tenant| standings[*tenant].name.clone()).collect(),
+            alone: parties.iter().map(alone).collect(),
+            callable: callable(&tenants, book, account, shares),
+            left_out: (standings.iter().filter(|row| row.jobs > 0).count() - tenants.len()) as u64,
+            active_s: scale.time / 1e3,
+            reference: reference_name,
             shares: Matrix::from_rows(&gpus),
+            kind_shares: Matrix::from_rows(&kind_gpus),
+            tenants,
+            models,
             market,
-            active_s: time / 1e3,
-            left_out: left_out as u64,
+            throughputs,
+            kinds,
+            owners,
         })
     }
-
-    /// The throughput of every party.
-    pub fn throughputs(&self) -> Vec<f64> {
-        self.shares.rows().enumerate().map(|(party, row)| self.market.throughput(party, row)).collect()
-    }
-}
-
-fn in_milliseconds(row: &Row) -> PerModel<f64> {
-    PerModel(row.received.0.map(|GpuTime(time)| time as f64))
 }

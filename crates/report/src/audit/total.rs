@@ -2,9 +2,9 @@
 //! the most that was possible if fairness were no concern.
 //!
 //! ```text
-//! total        = sum_i w_i.x_i
+//! total        = sum_k w_k.x_k over the kinds of jobs of all tenants
 //! equal split  = sum_i alone_i: everybody uses its own part of every model and nothing else
-//! most         = max { sum_i w_i.z_i :  sum_i z_ij <= m_j ,  sum_j z_ij <= D_i ,  z >= 0 }
+//! most         = max { sum_k w_k.z_k :  sum_k z_kj <= m_j ,  sum_j z_kj <= D_k ,  z >= 0 }
 //! price        = 1 - total / most
 //! ```
 //!
@@ -36,10 +36,10 @@ pub struct Total {
 
 impl Total {
     pub(super) fn new(received: &Received) -> Self {
-        let total: f64 = received.throughputs().iter().sum();
+        let total: f64 = received.throughputs.iter().sum();
         let equal_split: f64 = received.alone.iter().sum();
-        let floors = vec![0.0; received.market.parties()];
-        let most = best_total(&received.market, &floors).map_or(f64::NAN, |division| division.value);
+        let floors = vec![0.0; received.kinds.parties()];
+        let most = best_total(&received.kinds, &floors).map_or(f64::NAN, |division| division.value);
         let gain = if equal_split > 0.0 { total / equal_split - 1.0 } else { f64::NAN };
         let price = if most > 0.0 { (1.0 - total / most).max(0.0) } else { f64::NAN };
         Self {

@@ -24,7 +24,7 @@ struct Outcomes {
 
 impl Fold for Outcomes {
     fn take(&mut self, _: &Book, fact: &Fact<'_>) {
-        if let Fact::Ended(outcome) = fact {
+        if let Fact::Ended { outcome, .. } = fact {
             *match outcome {
                 Outcome::Finished => &mut self.finished,
                 Outcome::Failed => &mut self.failed,

@@ -39,7 +39,7 @@ impl Fold for Utilisation {
                 self.now.leased += GpuTime(book.leased * span);
                 self.now.capacity += GpuTime::new(book.machines.capacity(), Span(span));
             }
-            Fact::Ended(_) => self.closing = self.now,
+            Fact::Ended { .. } => self.closing = self.now,
             _ => {}
         }
     }
