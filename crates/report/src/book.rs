@@ -112,7 +112,10 @@ impl Book {
     fn event(&mut self, event: &Event, tell: Listener<'_>) {
         match event {
             Event::Submitted(spec) => self.submit(spec, tell),
-            Event::TenantChanged(tenant) => self.standings.change(tenant, self.machines.models_count()),
+            Event::TenantChanged(tenant) => {
+                self.standings.change(tenant, self.machines.models_count());
+                tell(self, &Fact::TenantChanged(tenant.id));
+            }
             Event::LeaseEnded { lease, done, saved, cause } => {
                 self.end_lease(*lease, *done, *saved, *cause, tell);
             }
@@ -129,7 +132,7 @@ impl Book {
                 let (job, spec) = (held.job, held.spec.clone());
                 self.free(*lease, GpuTime::ZERO, tell);
                 let held = self.held(job, spec, gpus);
-                self.hold(*lease, held);
+                self.hold(*lease, held, tell);
             }
             Command::Stop { lease, reason, .. } => {
                 let Some(held) = self.leases.get_mut(lease) else { return };
@@ -167,7 +170,7 @@ impl Book {
         let spec = job.spec.clone();
         let waited = (!std::mem::replace(&mut job.started, true)).then(|| self.now.since(job.submitted));
         let held = self.held(lease.job, spec, &lease.gpus);
-        self.hold(lease.id, held);
+        self.hold(lease.id, held, tell);
         if let Some(waited) = waited {
             tell(self, &Fact::FirstStart(waited));
         }
@@ -186,7 +189,7 @@ impl Book {
         Held { job, spec, gpus: gpus.clone(), models, since: self.now, stopping: false }
     }
 
-    fn hold(&mut self, id: LeaseId, held: Held) {
+    fn hold(&mut self, id: LeaseId, held: Held, tell: Listener<'_>) {
         let gpus = held.gpus.count();
         self.leased += u64::from(gpus.0);
         held.models.iter().for_each(|(model, gpus)| self.leased_on[*model] += u64::from(gpus.0));
@@ -195,6 +198,7 @@ impl Book {
             job.open_leases += 1;
             self.running += u64::from(job.open_leases == 1);
         }
+        tell(self, &Fact::Taken(&held));
         self.leases.insert(id, held);
     }
 

@@ -20,6 +20,8 @@ pub enum Fact<'a> {
         /// Until then: later than `from`.
         to: Time,
     },
+    /// A tenant appears, or its weight or its limit changes.
+    TenantChanged(TenantId),
     /// A job was submitted; told once for each.
     Submitted {
         /// What it asks for.
@@ -31,6 +33,8 @@ pub enum Fact<'a> {
     FirstStart(Span),
     /// The world was asked to stop a lease; told once for each.
     Stopped(StopReason),
+    /// A lease has taken GPUs: it begins, or goes on with others.
+    Taken(&'a Held),
     /// A lease has given GPUs back: it has ended, could not be launched, or goes on with others.
     Freed {
         /// The lease as it was.

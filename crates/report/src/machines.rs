@@ -71,6 +71,12 @@ impl Machines {
         self.up[model]
     }
 
+    /// The GPU models of which GPUs were ever up, and how many are now.
+    pub fn models_up(&self) -> impl Iterator<Item = (ModelIndex, GpuCount)> + Clone {
+        let models = (0..self.most.0.len() as u16).map(ModelIndex);
+        models.filter(|model| self.most[*model] > GpuCount::ZERO).map(|model| (model, self.up[model]))
+    }
+
     /// The GPU models that ever had a GPU up, in order, and what people call them.
     pub fn models_seen(&self) -> impl Iterator<Item = (ModelIndex, String)> {
         let seen = self.most.values().enumerate().filter(|(_, gpus)| *gpus > GpuCount::ZERO);

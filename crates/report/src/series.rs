@@ -13,7 +13,7 @@ const BUCKETS_MAX: u64 = 512;
 const WIDTH_FIRST: Span = Span::from_secs(1);
 
 /// Some curves over the same stretch of time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Series {
     origin: Option<Time>,
     until: Time,

@@ -8,8 +8,9 @@
 //! - *Equal throughput* compares u_i / pi_i. In the same way, i has u_i and weighs pi_i; if it always had all that it asked
 //!   for, it can use no more.
 //! - *Envy* compares u_i with what i's jobs, on average, would have made of another's GPUs, up to as many as
-//!   [`callable`](super::callable) says.
-//! - *Efficiency* and *nothing wasted* are about GPUs and those who use them: the parties are kinds of jobs.
+//!   [`callable`](super::curves::Curves::callable) says.
+//! - *Efficiency* and *nothing wasted* are about GPUs and those who use them: the parties are kinds of jobs. What should not
+//!   be idle is less than what is [within reach](super::capacity).
 
 use super::Audited;
 use super::received::Received;
@@ -73,6 +74,10 @@ fn find(property: &Property, received: &Received) -> Result<Found, Unsolved> {
         "equal_throughput" => {
             let (market, shares) = throughput_market(received, &received.market.weights);
             (market.demanding(no_more_than_all(received)), shares)
+        }
+        "all_used" => {
+            let capacity = received.wanted.clone();
+            (Market { capacity, ..received.kinds.clone() }, received.kind_shares.clone())
         }
         _ => (received.kinds.clone(), received.kind_shares.clone()),
     };

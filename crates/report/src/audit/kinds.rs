@@ -10,6 +10,7 @@
 //! could not be seen. A job belongs to the first kind of its tenant whose speeds are within 3 % of its own; when there are
 //! [`KINDS_MAX`] kinds, to the one that is nearest. The row of a kind is the mean of its jobs, counted by their gangs.
 
+use super::capacity::add;
 use evenhand_core::{JobSpec, ModelIndex, PerModel};
 
 /// Kinds of one tenant, at most: jobs may all differ, and memory must not grow with them.
@@ -23,6 +24,8 @@ const ALIKE: f64 = 0.03;
 pub struct Kinds {
     /// Jobs that are slowest on each model.
     votes: PerModel<u64>,
+    /// The sum of all rows over the slowest model, each times its gang.
+    rows: PerModel<f64>,
     tenants: Vec<Vec<Kind>>,
 }
 
@@ -57,11 +60,17 @@ impl Kinds {
         });
         let (kind, gang) = (&mut kinds[at], f64::from(spec.gpus.min.0));
         kind.gangs += gang;
-        kind.rows.0.iter_mut().zip(row.values()).for_each(|(sum, value)| *sum += gang * value);
+        add(&mut kind.rows, &row, gang);
+        add(&mut self.rows, &row, gang);
         match spec.work {
             Some(work) => kind.asked_s += gang * work.steps() / speed,
             None => kind.undeclared = true,
         }
+    }
+
+    /// The models in the order of how fast jobs are on them, on average.
+    pub fn fastest_first(&self) -> Vec<ModelIndex> {
+        fastest_first(&self.rows)
     }
 
     /// The place of a job's kind among those of its tenant.
@@ -72,6 +81,13 @@ impl Kinds {
     /// The kinds of a tenant.
     pub fn of(&self, tenant: usize) -> &[Kind] {
         self.tenants.get(tenant).map_or(&[], Vec::as_slice)
+    }
+
+    /// The models that some kind of a tenant runs on.
+    pub fn runs_on(&self, tenant: usize) -> Vec<ModelIndex> {
+        let mut sum = PerModel::default();
+        self.of(tenant).iter().for_each(|kind| add(&mut sum, &kind.first, 1.0));
+        fastest_first(&sum)
     }
 
     /// The reference, one of these models.
@@ -89,7 +105,7 @@ impl Kinds {
         for kind in kinds {
             let weight = if by_work { kind.asked_s / kind.unit(reference) } else { kind.gangs };
             weights += weight;
-            sum.0.iter_mut().zip(kind.row(reference).0).for_each(|(sum, value)| *sum += weight * value);
+            add(&mut sum, &kind.row(reference), weight);
         }
         sum.0.iter_mut().for_each(|value| *value /= weights);
         (weights > 0.0).then_some(sum)
@@ -112,6 +128,14 @@ impl Kind {
         let unit = self.rows[reference] / self.gangs;
         if unit > 0.0 { unit } else { 1.0 }
     }
+}
+
+/// Models that one can run on, the fastest first.
+pub fn fastest_first(row: &PerModel<f64>) -> Vec<ModelIndex> {
+    let models = (0..row.0.len() as u16).map(ModelIndex);
+    let mut order: Vec<ModelIndex> = models.filter(|model| row[*model] > 0.0).collect();
+    order.sort_by(|a, b| row[*b].total_cmp(&row[*a]).then(a.cmp(b)));
+    order
 }
 
 /// The first kind that is alike; if there is none and there may be no more, the nearest.

@@ -7,8 +7,9 @@
 
 mod account;
 mod asking;
-mod callable;
+mod capacity;
 mod check;
+mod curves;
 mod kinds;
 mod received;
 mod total;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! T       time in which somebody had work
-//! m_j     = GPU-time of j that was used, or that somebody could have used, / T
+//! m_j     = GPU-time of j that was within reach / T
 //! x_kj    = GPU-time of jobs of kind k on j / T           w_k  their speedups
 //! D_k     = max(GPU-time that they asked for, GPU-time they received) / T
 //! u_i     = sum of w_k.x_k over the kinds of tenant i: its throughput
@@ -10,10 +10,11 @@
 //! alone_i = w_i.y_i / T: what its own part would have made, with w_i the mean of its jobs' speedups
 //! ```
 //!
-//! The symbols are those of `evenhand_fairness`; what is integrated over time is in [`Account`].
+//! The symbols are those of `evenhand_fairness`; what is added up over time, y among it, is in `account.rs` and `curves.rs`.
 
-use super::account::{Account, KindRow, Row};
-use super::callable::callable;
+use super::account::{Account, KindRow};
+use super::curves::OwnPart;
+use super::kinds::fastest_first;
 use crate::book::Book;
 use crate::shares::Shares;
 use evenhand_core::{GpuTime, ModelIndex, PerModel};
@@ -46,6 +47,8 @@ pub struct Received {
     pub kind_shares: Matrix,
     /// The place of the tenant of each kind.
     pub owners: Vec<usize>,
+    /// GPUs of each model that should not have been idle.
+    pub wanted: Vec<f64>,
     /// T in seconds.
     pub active_s: f64,
     /// Tenants with jobs of which none could run on any GPU that there was, or had time to.
@@ -75,7 +78,10 @@ impl Scale {
 /// A tenant that had work which the cluster could do.
 struct Party {
     tenant: usize,
-    row: Row,
+    kinds: Vec<KindRow>,
+    own: OwnPart,
+    /// The throughput of its own part.
+    alone: f64,
     speedups: Vec<f64>,
 }
 
@@ -85,20 +91,35 @@ impl Received {
         let (columns, models): (Vec<ModelIndex>, Vec<String>) = book.machines.models_seen().unzip();
         let reference = account.kinds.reference(&columns)?;
         let reference_name = columns.iter().zip(&models).find(|(model, _)| **model == reference)?.1.clone();
-        let scale = Scale { models: columns, time: account.active };
-        let capacity = scale.mean(&account.usable);
+        let curves = account.curves(book.now);
+        let scale = Scale { models: columns, time: curves.active };
+        let capacity = scale.mean(&account.capacity.within);
         let useful = |speedups: &[f64]| dot(speedups, &capacity) > 0.0;
-        let party = |(tenant, row): (usize, Row)| {
-            let speedups = scale.pick(&account.kinds.mean(tenant, reference)?);
-            let has_work = row.entitled > 0.0 && row.asked > 0.0;
-            (has_work && useful(&speedups)).then_some(Party { tenant, row, speedups })
-        };
-        let parties: Vec<Party> = account.rows(book).into_iter().enumerate().filter_map(party).collect();
+        let standings = book.standings.rows();
+        let rows = account.received(book);
+        let means: Vec<PerModel<f64>> =
+            (0..rows.len()).map(|tenant| account.kinds.mean(tenant, reference).unwrap_or_default()).collect();
+        let weighed =
+            |(tenant, mean): (usize, &PerModel<f64>)| (standings[tenant].weight.get(), fastest_first(mean));
+        let tastes: Vec<(f64, Vec<ModelIndex>)> = means.iter().enumerate().map(weighed).collect();
+        let mut parties: Vec<Party> = Vec::new();
+        for (tenant, (kinds, own)) in rows.into_iter().zip(curves.own_parts(&tastes)).enumerate() {
+            let speedups = scale.pick(&means[tenant]);
+            if own.entitled > 0.0 && own.asked > 0.0 && useful(&speedups) {
+                let made = tastes[tenant]
+                    .1
+                    .iter()
+                    .zip(&own.usable)
+                    .map(|(model, gpu_s)| means[tenant][*model] * gpu_s);
+                let alone = made.sum::<f64>() * 1e3 / scale.time;
+                parties.push(Party { tenant, kinds, own, alone, speedups });
+            }
+        }
         let mut gpus = vec![vec![0.0; capacity.len()]; parties.len()];
         let mut throughputs = vec![0.0; parties.len()];
         let (mut rows, mut owners, mut demands, mut kind_gpus) = (vec![], vec![], vec![], vec![]);
         for (owner, party) in parties.iter().enumerate() {
-            for (kind, known) in party.row.kinds.iter().zip(account.kinds.of(party.tenant)) {
+            for (kind, known) in party.kinds.iter().zip(account.kinds.of(party.tenant)) {
                 let (held, speedups) = (scale.gpus(kind), scale.pick(&known.row(reference)));
                 let asked = account.asked(kind, book.now) / scale.time;
                 let demand = asked.max(held.iter().sum());
@@ -116,21 +137,24 @@ impl Received {
         let kinds = Market::new(Matrix::from_rows(&rows), capacity.clone()).demanding(demands);
         let speedups: Vec<&[f64]> = parties.iter().map(|party| party.speedups.as_slice()).collect();
         let demand =
-            |(party, gpus): (&Party, &Vec<f64>)| (party.row.asked / scale.time).max(gpus.iter().sum());
+            |(party, gpus): (&Party, &Vec<f64>)| (party.own.asked * 1e3 / scale.time).max(gpus.iter().sum());
+        let entitled: f64 = parties.iter().map(|party| party.own.entitled).sum();
         let market = Market::new(Matrix::from_rows(&speedups), capacity)
-            .weighing(parties.iter().map(|party| party.row.entitled / account.up).collect())
+            .weighing(parties.iter().map(|party| party.own.entitled / entitled).collect())
             .demanding(parties.iter().zip(&gpus).map(demand).collect());
         if owners.is_empty() || market.check().is_err() || kinds.check().is_err() {
             return None;
         }
-        let standings = book.standings.rows();
         let tenants: Vec<usize> = parties.iter().map(|party| party.tenant).collect();
-        let alone = |party: &Party| dot(&party.speedups, &scale.mean(&party.row.own_part));
+        let weights: Vec<(usize, f64)> =
+            tenants.iter().map(|tenant| (*tenant, standings[*tenant].weight.get())).collect();
+        let in_gpus = |gpu_s: f64| gpu_s * 1e3 / scale.time;
         Some(Self {
             names: tenants.iter().map(|tenant| standings[*tenant].name.clone()).collect(),
-            alone: parties.iter().map(alone).collect(),
-            callable: callable(&tenants, book, account, shares),
+            alone: parties.iter().map(|party| party.alone).collect(),
+            callable: curves.callable(&weights, shares).into_iter().map(in_gpus).collect(),
             left_out: (standings.iter().filter(|row| row.jobs > 0).count() - tenants.len()) as u64,
+            wanted: scale.mean(&account.capacity.wanted),
             active_s: scale.time / 1e3,
             reference: reference_name,
             shares: Matrix::from_rows(&gpus),

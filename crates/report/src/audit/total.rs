@@ -11,9 +11,10 @@
 //! The most is a bound that no schedule of the same work can exceed, because it may cut GPUs and gangs and move work in time
 //! as it likes; so the price is the most that fairness can have cost, together with all that whole GPUs cost.
 
+use super::check::EFFICIENCY_KINDS_MAX;
 use super::received::Received;
 use super::rounded;
-use evenhand_solve::best_total;
+use evenhand_solve::{Market, Matrix, best_total};
 use serde::Serialize;
 
 /// Totals in GPUs of the reference model.
@@ -38,8 +39,7 @@ impl Total {
     pub(super) fn new(received: &Received) -> Self {
         let total: f64 = received.throughputs.iter().sum();
         let equal_split: f64 = received.alone.iter().sum();
-        let floors = vec![0.0; received.kinds.parties()];
-        let most = best_total(&received.kinds, &floors).map_or(f64::NAN, |division| division.value);
+        let most = most(&received.kinds);
         let gain = if equal_split > 0.0 { total / equal_split - 1.0 } else { f64::NAN };
         let price = if most > 0.0 { (1.0 - total / most).max(0.0) } else { f64::NAN };
         Self {
@@ -50,4 +50,24 @@ impl Total {
             price_of_fairness: rounded(price),
         }
     }
+}
+
+/// The most that is possible; NaN if that would take too long to work out.
+fn most(kinds: &Market) -> f64 {
+    // Nobody's floor matters here, so kinds that gain alike are one, whoever they belong to.
+    let mut alike: Vec<(Vec<f64>, f64)> = Vec::new();
+    let rows = kinds.speedups.rows().map(|row| row.iter().copied().map(rounded).collect::<Vec<f64>>());
+    for (row, demand) in rows.zip(&kinds.demands) {
+        match alike.iter_mut().find(|(known, _)| *known == row) {
+            Some((_, sum)) => *sum += demand,
+            None => alike.push((row, *demand)),
+        }
+    }
+    if alike.len() > EFFICIENCY_KINDS_MAX {
+        return f64::NAN;
+    }
+    let (rows, demands): (Vec<Vec<f64>>, Vec<f64>) = alike.into_iter().unzip();
+    let floors = vec![0.0; rows.len()];
+    let market = Market::new(Matrix::from_rows(&rows), kinds.capacity.clone()).demanding(demands);
+    best_total(&market, &floors).map_or(f64::NAN, |division| division.value)
 }
