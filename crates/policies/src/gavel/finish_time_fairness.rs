@@ -30,6 +30,8 @@ use std::collections::BTreeMap;
 const NEAR: f64 = 1e-7;
 /// Everybody has all it can use if not even this rho is out of reach.
 const RHO_LEAST: f64 = 1e-6;
+/// Nobody is that late.
+const RHO_MOST: f64 = 1e12;
 /// A level of 1 less a rounding error is reached.
 const REACHED: f64 = 1.0 - 1e-8;
 /// Halvings of an interval that is known well: enough for every bit.
@@ -97,10 +99,13 @@ fn terms(question: &Question<'_>, own: &mut BTreeMap<JobId, Past>) -> Vec<Terms>
         let rate = fastest(snapshot, index, job) / unit(job);
         let mut past = own.get(&job.spec.id).copied().unwrap_or_default();
         if past.rate > 0.0 {
-            // A crash puts a job back, but never to before it came.
-            past.isolated_s = (past.isolated_s + (past.left - left * rate) / past.rate).max(0.0);
+            past.isolated_s += (past.left - left * rate) / past.rate;
         }
-        let isolated = past.isolated_s + left / alone;
+        if !published {
+            // Work that a crash has undone is to be done again; it was not done in less than no time.
+            past.isolated_s = past.isolated_s.max(0.0);
+        }
+        let isolated = (past.isolated_s + left / alone).max(least);
         terms.push(Terms { age: snapshot.now.since(job.submitted).seconds(), left, isolated });
         next.insert(job.spec.id, Past { left: left * rate, rate: rate * alone, ..past });
     }
@@ -135,10 +140,7 @@ fn least_rho(market: &Market, terms: &[Terms], effort: &Effort) -> Division {
     // Some rho that can be, and one that cannot.
     let (mut low, mut high) = (RHO_LEAST, 1.0);
     let mut best = level(high);
-    for _ in 0..HALVINGS {
-        if best.division.value >= REACHED {
-            break;
-        }
+    while best.division.value < REACHED && high < RHO_MOST {
         (low, high) = (high, 2.0 * high);
         best = level(high);
     }
@@ -166,7 +168,7 @@ fn published(market: &Market, terms: &[Terms]) -> Division {
         return division_of(&fractions, market, 1.0 / low);
     }
     let mut high = 2.0 * low;
-    while !fits(high) {
+    while !fits(high) && high < RHO_MOST {
         high *= 2.0;
     }
     for _ in 0..HALVINGS {
