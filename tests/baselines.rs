@@ -236,9 +236,9 @@ impl Predictor for Believes {
 }
 
 /// Plays a stage in which one slowdown is believed and another true.
-fn play_shared(stage: &Stage, believed: f64, truth: f64) -> (Ends, Vec<Record>) {
+fn play_shared(stage: &Stage, name: &str, believed: f64, truth: f64) -> (Ends, Vec<Record>) {
     let mut world = stage.world().with_interference(Box::new(Fixed(truth)));
-    let mut engine = believing(policy("gandiva"), stage.engine.clone(), world.abilities(), believed);
+    let mut engine = believing(policy(name), stage.engine.clone(), world.abilities(), believed);
     stage.play_in(&mut engine, &mut world)
 }
 
@@ -269,15 +269,29 @@ fn packed(records: &[Record]) -> usize {
 #[test]
 fn gandiva_packs_a_pair_that_gets_along_and_parts_one_that_does_not() {
     let stage = Stage::new("v100=1", 1).nodes(|node| node.slots = 2).job(0, 1, 10_000).job(0, 1, 10_000);
-    let (ends, records) = play_shared(&stage, 1.25, 1.25);
+    let (ends, records) = play_shared(&stage, "gandiva", 1.25, 1.25);
     assert_eq!((packed(&records), ends), (1, [(0, 12_500.0), (1, 12_500.0)].into()));
     // Believed to get along, and three times as slow in truth: together for good they would end at 30,000.
-    let (ends, records) = play_shared(&stage, 1.25, 3.0);
+    let (ends, records) = play_shared(&stage, "gandiva", 1.25, 3.0);
     assert_eq!(packed(&records), 1, "it is tried once");
     assert!(ends.values().all(|end| *end < 25_000.0), "and undone: {ends:?}");
     // Nobody believes in it: time-slicing.
-    let (_, records) = play_shared(&stage, 2.0, 2.0);
+    let (_, records) = play_shared(&stage, "gandiva", 2.0, 2.0);
     assert_eq!(packed(&records), 0);
+}
+
+#[test]
+fn max_min_packed_beats_taking_turns_where_jobs_get_along() {
+    let mut stage = Stage::new("v100=2", 1).nodes(|node| node.slots = 2);
+    for _ in 0..4 {
+        stage = stage.job(0, 1, 10_000);
+    }
+    let (packed_ends, records) = play_shared(&stage, "max-min-packed", 1.25, 1.25);
+    assert_eq!(packed(&records), 2);
+    assert!(packed_ends.values().all(|end| *end <= 12_600.0), "{packed_ends:?}");
+    let (ends, records) = play_shared(&stage, "max-min-perf", 1.25, 1.25);
+    assert_eq!(packed(&records), 0);
+    assert!(ends.values().copied().fold(0.0, f64::max) >= 19_000.0, "two after the other: {ends:?}");
 }
 
 #[test]

@@ -49,6 +49,7 @@ pub const POLICIES: &[Entry] = &[
     elastic::afs::ENTRY,
     gavel::max_min::ENTRY,
     gavel::max_min_perf::ENTRY,
+    gavel::max_min_packed::ENTRY,
     gavel::water_filling::ENTRY,
     gavel::hierarchical::ENTRY,
     gavel::finish_time_fairness::ENTRY,

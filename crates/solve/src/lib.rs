@@ -24,6 +24,7 @@ mod microlp;
 mod name;
 mod nash;
 mod ordered;
+mod pairs;
 mod partial;
 mod problem;
 mod solution;
@@ -39,6 +40,7 @@ pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, rise_b
 pub use market::{Division, Market, MarketError, Matrix, dot};
 pub use name::Name;
 pub use nash::nash;
+pub use pairs::{Pair, max_min_paired};
 pub use partial::{kept_fractions, partial};
 pub use problem::{Constraint, Problem, Variable};
 pub use solution::{Solution, SolveError, Status};

@@ -29,8 +29,9 @@ use evenhand_core::{
     Span, Time,
 };
 use moving::draw_together;
-use tables::Tables;
-use trials::Tried;
+pub(crate) use packing::rates;
+pub(crate) use tables::{Tables, shares};
+pub(crate) use trials::Tried;
 
 const QUANTUM: ParameterSpec = ParameterSpec {
     name: "quantum",
@@ -68,7 +69,7 @@ impl Policy for Gandiva {
         let mut plan = Plan { others: if due { Others::Release } else { Others::Keep }, ..Plan::default() };
         let mut tables = Tables::new(snapshot);
         for (index, job) in self.turns(snapshot) {
-            match tables.turn(index, job, &tried, &mut room) {
+            match tables.turn((index, job), None, &tried, &mut room) {
                 Ok(grant) => plan.grants.push(grant),
                 Err(why) => plan.refused.push((job.spec.id, why)),
             }

@@ -4,7 +4,8 @@ use super::tables::{Tables, shares};
 use super::trials::{Trial, Tried};
 use crate::fill::Room;
 use evenhand_core::{
-    GpuCount, GpuId, GpuMask, GpuSet, Grant, Job, JobId, Plan, Ratio, Reason, Sharing, SharingMode, Site,
+    Demand, GpuCount, GpuId, GpuMask, GpuSet, Grant, Job, JobId, ModelIndex, Plan, Ratio, Reason, Sharing,
+    SharingMode, Site, Snapshot,
 };
 use std::collections::BTreeMap;
 
@@ -92,13 +93,18 @@ impl Tables<'_> {
             let index = self.snapshot.jobs.index(id)?;
             Some(self.snapshot.forecast(index).demand[node.model])
         };
-        let model = &self.snapshot.cluster.models[usize::from(node.model.0)];
-        let (a, b) = (demand(guest)?, demand(host)?);
-        let slowdown =
-            |own, other| self.snapshot.interference.slowdown(own, &[other], model, MODE).mean.get();
-        let (slow_a, slow_b) = (slowdown(&a, &b).max(1.0), slowdown(&b, &a).max(1.0));
-        (slow_a.max(slow_b) <= slowdown_max().get()).then_some(1.0 / slow_a + 1.0 / slow_b)
+        let [a, b] = rates(self.snapshot, [&demand(guest)?, &demand(host)?], node.model)?;
+        Some(a + b)
     }
+}
+
+/// The believed rate of each of a pair on one GPU, over its rate alone; `None` if one would be slowed down by more than its due.
+pub(crate) fn rates(snapshot: &Snapshot, demands: [&Demand; 2], model: ModelIndex) -> Option<[f64; 2]> {
+    let model = &snapshot.cluster.models[usize::from(model.0)];
+    let slowdown =
+        |own, other| snapshot.interference.slowdown(own, &[other], model, MODE).mean.get().max(1.0);
+    let slow = [slowdown(demands[0], demands[1]), slowdown(demands[1], demands[0])];
+    slow.iter().all(|slow| *slow <= slowdown_max().get()).then_some(slow.map(|slow| 1.0 / slow))
 }
 
 /// Half speed each is what taking turns would give.

@@ -4,13 +4,13 @@ use super::packing::beside;
 use super::trials::Tried;
 use crate::fill::Room;
 use evenhand_core::{
-    Consent, FreeIndex, GpuCount, GpuId, GpuSet, Grant, Job, JobId, JobIndex, Lease, Locality, Reason,
-    Sharing, Site, Snapshot,
+    Consent, FreeIndex, GpuCount, GpuId, GpuSet, Grant, Job, JobId, JobIndex, Lease, Locality, ModelIndex,
+    Reason, Sharing, Site, Snapshot,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who shares which GPU, as the plan goes on.
-pub(super) struct Tables<'a> {
+pub(crate) struct Tables<'a> {
     pub snapshot: &'a Snapshot,
     /// The leases of each shared GPU, those on their way out included.
     pub sharers: BTreeMap<GpuId, Vec<JobId>>,
@@ -34,22 +34,28 @@ impl<'a> Tables<'a> {
         Self { snapshot, sharers, kept: BTreeSet::new(), open, shares }
     }
 
-    /// A job's grant when its turn comes: as it is if it shares a GPU, else as for everybody.
+    /// A job's grant when its turn comes, on this model if one is named: as it is if it shares a GPU there, else as for
+    /// everybody.
     pub fn turn(
         &mut self,
-        index: JobIndex,
-        job: &Job,
+        (index, job): (JobIndex, &Job),
+        model: Option<ModelIndex>,
         tried: &Tried,
         room: &mut Room<'_>,
     ) -> Result<Grant, Reason> {
         let held = self.snapshot.leases.of_job(Some(job)).filter(|lease| lease.is_lasting());
         if let Some((lease, gpu)) = held.and_then(|lease| Some((lease, shared_gpu(lease)?)))
             && !self.disappoints(job, gpu, tried)
+            && model.is_none_or(|model| self.snapshot.cluster.nodes[gpu.node.index()].model == model)
             && let Some(grant) = self.stay(index, job, lease, gpu, room)
         {
             return Ok(grant);
         }
-        let grant = self.on_one_node(job, room.grant(index, job, Reason::Turn)?, tried);
+        let grant = match model {
+            Some(model) => room.grant_on(index, job, model, Reason::Turn).ok_or(Reason::NoRoom)?,
+            None => room.grant(index, job, Reason::Turn)?,
+        };
+        let grant = self.on_one_node(job, grant, tried);
         Ok(self.shareable(job, grant))
     }
 
@@ -108,7 +114,7 @@ impl<'a> Tables<'a> {
 }
 
 /// Whether a job may share a GPU, and takes one only.
-pub(super) fn shares(job: &Job) -> bool {
+pub(crate) fn shares(job: &Job) -> bool {
     job.spec.sharing != Consent::Never && job.spec.gpus.min == GpuCount(1)
 }
 

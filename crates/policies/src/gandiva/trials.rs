@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Two jobs on one GPU, the one that was there first.
-pub(super) type Pair = (JobId, JobId);
+pub(crate) type Pair = (JobId, JobId);
 
 /// Two jobs on one GPU, under observation.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Trial {
+pub(crate) struct Trial {
     pub pair: Pair,
     pub since: Time,
     /// How far each was, and when, as soon as both had been heard of together.
@@ -19,7 +19,7 @@ pub(super) struct Trial {
 
 /// What was tried, and what came of it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Tried {
+pub(crate) struct Tried {
     /// Pairs that share a GPU.
     pub trials: Vec<Trial>,
     /// Pairs that got less done together than by taking turns.

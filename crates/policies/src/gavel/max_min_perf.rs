@@ -18,7 +18,7 @@ pub(crate) const ENTRY: Entry = Entry {
     build: |parameters| Following::of(Perf, parameters),
 };
 
-struct Perf;
+pub(super) struct Perf;
 
 impl Program for Perf {
     type Own = ();

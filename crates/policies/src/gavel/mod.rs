@@ -14,6 +14,7 @@ mod centre;
 pub(crate) mod finish_time_fairness;
 pub(crate) mod hierarchical;
 pub(crate) mod max_min;
+pub(crate) mod max_min_packed;
 pub(crate) mod max_min_perf;
 pub(crate) mod max_sum_throughput;
 pub(crate) mod min_total_duration;
