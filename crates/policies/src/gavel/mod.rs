@@ -11,6 +11,7 @@
 //! are realised as in the published simulators: by priorities in rounds, with their delay.
 
 mod centre;
+mod combinations;
 pub(crate) mod finish_time_fairness;
 pub(crate) mod hierarchical;
 pub(crate) mod max_min;
