@@ -3,6 +3,7 @@
 mod scale;
 pub mod share;
 mod throughput;
+mod totals;
 
 use crate::args::BenchSimulate;
 use crate::output;

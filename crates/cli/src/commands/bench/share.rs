@@ -1,5 +1,6 @@
 //! How fast clusters are divided: our methods against a generic solver, in the same run.
 
+use super::totals;
 use crate::args::BenchShare;
 use crate::clock::thread_cpu_s;
 use crate::output;
@@ -45,10 +46,12 @@ pub fn run(args: &BenchShare) -> Result<()> {
     let mut lines = large(args)?;
     lines.extend(beyond(args)?);
     let agreements = agree(args)?;
+    let sums = totals::measure(args)?;
     if args.json {
-        return output::say_json(&json!({ "seed": args.seed, "divide": lines, "agree": agreements }));
+        let found = json!({ "seed": args.seed, "divide": lines, "agree": agreements, "totals": sums });
+        return output::say_json(&found);
     }
-    output::say(&table(&lines, &agreements))
+    output::say(&format!("{}\n\n{}", table(&lines, &agreements), totals::table(&sums)))
 }
 
 /// Sizes at which the generic solver can still be waited for.
