@@ -99,9 +99,9 @@ pub enum Moved {
 pub trait Predictor: Send {
     /// Takes note; says what of its beliefs moved. Shown when a lease starts or ends and when a job says how far it is.
     fn observe(&mut self, sample: &Sample<'_>) -> Moved;
-    /// Whether what is learnt of one job is believed of the other.
-    fn alike(&self, one: &JobSpec, other: &JobSpec) -> bool {
-        one.id == other.id
+    /// Whether the last observation, of `observed`, moved the belief of another job too. Asked after [`Moved::Alike`].
+    fn alike(&self, other: &JobSpec, observed: &JobSpec) -> bool {
+        other.id == observed.id
     }
     /// Asked when a job arrives, when its belief moved, or when a GPU model joins: not each round.
     fn forecast(&self, job: &Job, cluster: &Cluster) -> Arc<Forecast>;

@@ -38,6 +38,8 @@ struct Measured {
     told: BTreeMap<Kind, PerModel<Estimate<Rate>>>,
     /// What the declarations of each tenant turned out to be worth.
     worth: BTreeMap<TenantId, Worth>,
+    /// Whether the last observation moved that: guesses about other kinds of the tenant are then out of date as well.
+    worth_moved: bool,
 }
 
 impl Predictor for Measured {
@@ -50,8 +52,9 @@ impl Predictor for Measured {
         }
     }
 
-    fn alike(&self, one: &JobSpec, other: &JobSpec) -> bool {
-        Kind::is_shared(one, other)
+    fn alike(&self, other: &JobSpec, observed: &JobSpec) -> bool {
+        let guessed = || !self.told.contains_key(&Kind::of(other));
+        Kind::is_shared(other, observed) || (self.worth_moved && other.tenant == observed.tenant && guessed())
     }
 
     fn forecast(&self, job: &Job, _cluster: &Cluster) -> Arc<Forecast> {
@@ -96,7 +99,7 @@ impl Measured {
     fn learn(&mut self, sample: &Sample<'_>, pace: Pace) -> bool {
         let kind = Kind::of(&sample.job.spec);
         if let Some(forgotten) = self.speeds.take(sample.now, &kind, pace) {
-            self.tell(forgotten, None);
+            self.untell(&forgotten);
         }
         let Some(measured) = self.speeds.of(&kind) else { return false };
         let prior = self.prior(&kind);
@@ -104,24 +107,28 @@ impl Measured {
         let moved = measured.iter().any(|(model, _)| {
             let speed = seen(measured, &prior, model);
             // A guess has no lower end: the first measurement always counts.
-            told.is_none_or(|row| row[model].low == Rate::ZERO || is_off(row[model].mean, speed))
+            told.is_none_or(|row| row[model].low == Rate::ZERO || is_off(row[model].mean.get(), speed))
         });
         if moved {
             let row = row(measured, &prior, &self.speeds, &kind);
-            self.tell(kind, Some(row));
+            self.tell(kind, &row);
         }
         moved
     }
 
-    /// From now on this is told of a kind, or nothing any more.
-    fn tell(&mut self, kind: Kind, row: Option<PerModel<Estimate<Rate>>>) {
+    /// From now on this is told of a kind.
+    fn tell(&mut self, kind: Kind, row: &PerModel<Estimate<Rate>>) {
+        self.untell(&kind);
         let worth = self.worth.entry(kind.tenant).or_default();
-        if let Some(before) = self.told.remove(&kind) {
-            worth.take_off(&kind, &before);
-        }
-        if let Some(row) = row {
-            worth.add(&kind, &row);
-            self.told.insert(kind, row);
+        worth.add(&kind, row);
+        self.worth_moved = worth.settle();
+        self.told.insert(kind, *row);
+    }
+
+    /// What was told of a kind counts no more.
+    fn untell(&mut self, kind: &Kind) {
+        if let (Some(before), Some(worth)) = (self.told.remove(kind), self.worth.get_mut(&kind.tenant)) {
+            worth.take_off(kind, &before);
         }
     }
 
@@ -129,7 +136,7 @@ impl Measured {
     fn prior(&self, kind: &Kind) -> PerModel<Rate> {
         let mut prior = kind.declared_row();
         if let Some(worth) = self.worth.get(&kind.tenant) {
-            for (speed, factor) in prior.0.iter_mut().zip(worth.factors().values()) {
+            for (speed, factor) in prior.0.iter_mut().zip(worth.told().values()) {
                 *speed = speed.times(factor);
             }
         }
@@ -137,6 +144,6 @@ impl Measured {
     }
 }
 
-fn is_off(told: Rate, found: f64) -> bool {
-    (found / told.get() - 1.0).abs() > TOLERANCE
+fn is_off(told: f64, found: f64) -> bool {
+    (found / told - 1.0).abs() > TOLERANCE
 }

@@ -1,16 +1,22 @@
 //! What the declarations of a tenant turned out to be worth: measured over declared speed, on each GPU model.
 
 use super::belief::told;
+use super::is_off;
 use evenhand_core::{Estimate, ModelIndex, PerModel, Rate};
 use evenhand_measure::Kind;
 
-/// Over the kinds of a tenant, on each GPU model: the sum of the logarithms of measured over declared speed, and their number.
+/// The record of one tenant.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Worth(PerModel<(f64, f64)>);
+pub(super) struct Worth {
+    /// Over its kinds, on each GPU model: the sum of the logarithms of measured over declared speed, and their number.
+    sums: PerModel<(f64, f64)>,
+    /// The factors as they were last told, so that guesses seldom change.
+    told: PerModel<f64>,
+}
 
 impl Default for Worth {
     fn default() -> Self {
-        Self(PerModel::all((0.0, 0.0)))
+        Self { sums: PerModel::all((0.0, 0.0)), told: PerModel::all(1.0) }
     }
 }
 
@@ -28,19 +34,33 @@ impl Worth {
     fn count(&mut self, kind: &Kind, row: &PerModel<Estimate<Rate>>, sign: f64) {
         for (at, speed) in row.0.iter().enumerate().filter(|(_, speed)| speed.low > Rate::ZERO) {
             let model = ModelIndex(at as u16);
-            let (sum, count) = &mut self.0[model];
+            let (sum, count) = &mut self.sums[model];
             *sum += sign * (speed.mean.get() / kind.declared(model).get()).ln();
             *count += sign;
         }
     }
 
-    /// The geometric mean on each GPU model, to three digits so that guesses seldom change; where nothing was measured, as
-    /// elsewhere on average.
-    pub fn factors(&self) -> PerModel<f64> {
+    /// What a declared speed is to be multiplied with.
+    pub fn told(&self) -> PerModel<f64> {
+        self.told
+    }
+
+    /// Tells the factors anew if they are off; says whether they were.
+    pub fn settle(&mut self) -> bool {
+        let factors = self.factors();
+        let moved = factors.values().zip(self.told.values()).any(|(now, told)| is_off(told, now));
+        if moved {
+            self.told = factors;
+        }
+        moved
+    }
+
+    /// The geometric mean on each GPU model; where nothing was measured, as elsewhere on average.
+    fn factors(&self) -> PerModel<f64> {
         let mean = |(sum, count): (f64, f64)| (count > 0.5).then(|| told(f64::exp(sum / count)).get());
-        let total = self.0.values().fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+        let total = self.sums.values().fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
         let average = mean(total).unwrap_or(1.0);
-        PerModel(self.0.0.map(|sum| mean(sum).unwrap_or(average)))
+        PerModel(self.sums.0.map(|sum| mean(sum).unwrap_or(average)))
     }
 }
 
@@ -62,6 +82,7 @@ mod tests {
         worth.add(&kind, &row(4.0));
         worth.add(&kind, &row(1.0));
         assert!(worth.factors().values().all(|factor| (factor - 2.0).abs() < 1e-9));
+        assert!(worth.settle() && !worth.settle());
         worth.take_off(&kind, &row(1.0));
         assert!((worth.factors()[ModelIndex(1)] - 4.0).abs() < 1e-9);
     }
