@@ -19,6 +19,7 @@ pub(crate) mod max_min_packed;
 pub(crate) mod max_min_perf;
 pub(crate) mod max_sum_throughput;
 pub(crate) mod min_total_duration;
+mod rho;
 pub(crate) mod water_filling;
 
 use crate::division::{Parties, Terms, hand_out, quality, shares};
@@ -157,4 +158,46 @@ pub(crate) fn relative(market: &Market) -> Market {
         }
     }
     relative
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Promise;
+    use evenhand_core::Random;
+    use evenhand_fairness::division::{pareto, sharing_incentive};
+    use evenhand_solve::instances::{FAMILIES, small};
+
+    #[test]
+    fn divisions_keep_what_their_policies_promise() {
+        let entries = [max_min::ENTRY, max_min_perf::ENTRY, water_filling::ENTRY, max_sum_throughput::ENTRY];
+        let mut random = Random::new(41);
+        for round in 0..300 {
+            let mut market = small(FAMILIES[round % 3], &mut random);
+            for party in 0..market.parties() {
+                market.weights[party] = random.between(0.5, 4.0);
+                if random.chance(0.2) {
+                    let barred = random.below(market.models() as u64) as usize;
+                    market.speedups.row_mut(party)[barred] = 0.0;
+                }
+            }
+            for entry in entries {
+                let divide = entry.divide.expect("it divides");
+                let division = divide(&market, &Parameters::default()).unwrap();
+                let place = format!("{}, round {round}", entry.name);
+                let promises = |promise| entry.promises.contains(&promise);
+                assert!(division.gap() < 1e-6, "{place}");
+                assert!(
+                    !promises(Promise::SharingIncentive)
+                        || sharing_incentive(&market, &division.shares).holds,
+                    "{place}"
+                );
+                assert!(
+                    !promises(Promise::ParetoEfficient) || pareto(&market, &division.shares).unwrap().holds,
+                    "{place}: {}",
+                    division.shares
+                );
+            }
+        }
+    }
 }
