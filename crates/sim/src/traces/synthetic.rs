@@ -24,6 +24,8 @@ pub struct Synthetic {
     pub gpus: Vec<(u32, f64)>,
     /// How many tenants, each with as many jobs as the others on average.
     pub tenants: u32,
+    /// How many kinds of jobs there are: jobs of a kind are equally fast on every GPU model. 0: no two jobs are alike.
+    pub kinds: u32,
     /// Where it all comes from.
     pub seed: u64,
 }
@@ -38,6 +40,7 @@ impl Default for Synthetic {
             duration_sigma: 1.2,
             gpus: vec![(1, 51.8), (2, 5.6), (4, 7.3), (8, 24.7), (16, 4.2), (32, 2.7), (64, 1.5)],
             tenants: 8,
+            kinds: 0,
             seed: 1,
         }
     }
@@ -52,6 +55,7 @@ impl Synthetic {
             ("duration_mean_s", self.duration_mean_s, 1.0, 1e9),
             ("duration_sigma", self.duration_sigma, 0.0, 5.0),
             ("tenants", self.tenants.into(), 1.0, 1e6),
+            ("kinds", self.kinds.into(), 0.0, 1e6),
         ])?;
         for (gpus, weight) in &self.gpus {
             within(&[
@@ -77,6 +81,8 @@ impl Synthetic {
         let gap_mean = gang_mean * self.duration_mean_s / (self.load * f64::from(cluster.gpus()));
         let mu = self.duration_mean_s.ln() - self.duration_sigma * self.duration_sigma / 2.0;
         let mut random = Random::stream(self.seed, "synthetic");
+        let mut taste = Random::stream(self.seed, "kinds");
+        let kinds: Vec<_> = (0..self.kinds).map(|_| speeds(cluster, &mut taste)).collect();
         let mut at = 0.0;
         let mut jobs = Vec::with_capacity(self.jobs as usize);
         for id in 0..self.jobs {
@@ -84,7 +90,10 @@ impl Synthetic {
             let duration = random.log_normal(mu, self.duration_sigma).max(1.0);
             let tenant = TenantId(random.below(u64::from(self.tenants.max(1))) as u32);
             let mut spec = JobSpec::new(JobId(id.into()), tenant, gpus, Some(Work::from_steps(duration)));
-            spec.speeds = speeds(cluster, &mut random);
+            spec.speeds = match kinds.as_slice() {
+                [] => speeds(cluster, &mut random),
+                kinds => kinds[random.below(kinds.len() as u64) as usize],
+            };
             jobs.push(SimJob::new(Time::from_seconds(at), Arc::new(spec)));
             at += random.exponential(gap_mean);
         }
@@ -125,6 +134,7 @@ pub fn demo(seed: u64) -> (ClusterSpec, Workload) {
             duration_sigma,
             gpus,
             tenants: 1,
+            kinds: 4,
             seed: seed + number as u64,
         };
         let mut part = team.generate(&cluster);
