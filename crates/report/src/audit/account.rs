@@ -27,7 +27,7 @@ pub struct Account {
     asked: f64,
     /// What tenants that run on each model ask for now and do not hold.
     unmet: PerModel<f64>,
-    /// The models in the order of how fast jobs are on them.
+    /// The models in the order of how fast jobs are on them, as of the last new kind.
     fastest_first: Vec<ModelIndex>,
     /// GPUs up, as of so many changes.
     up: GpuCount,
@@ -121,16 +121,15 @@ impl Account {
     }
 
     fn arrive(&mut self, book: &Book, spec: &JobSpec) {
-        self.kinds.take(spec);
         let (tenant, up) = (spec.tenant.index(), self.up);
-        let Some(kind) = self.kinds.find(spec) else { return };
+        let Some(kind) = self.kinds.take(spec) else { return };
         if self.rows.len() <= tenant {
             self.rows.resize(tenant + 1, Row::default());
         }
-        self.fastest_first = self.kinds.fastest_first();
         let row = &mut self.rows[tenant];
         if row.kinds.len() <= kind {
             row.kinds.resize(kind + 1, KindRow::default());
+            self.fastest_first = self.kinds.fastest_first();
             row.runs_on.iter().for_each(|model| self.unmet[*model] -= row.now.lacks);
             row.runs_on = self.kinds.runs_on(tenant);
             row.runs_on.iter().for_each(|model| self.unmet[*model] += row.now.lacks);

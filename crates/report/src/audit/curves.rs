@@ -15,7 +15,7 @@
 use crate::book::Book;
 use crate::series::{Series, Step, thin};
 use crate::shares::Shares;
-use evenhand_core::{ModelIndex, Time};
+use evenhand_core::{MODELS_MAX, ModelIndex, Time};
 
 /// Stretches for what one may call for: in a single round whoever has a gang has more than its share.
 const LONG_STRETCHES_MAX: usize = 64;
@@ -23,14 +23,15 @@ const LONG_STRETCHES_MAX: usize = 64;
 /// What was asked for, by whom, and what there was.
 #[derive(Clone, Debug, Default)]
 pub struct Curves {
-    /// d, a track for each tenant.
-    asks: Series,
-    /// 1 while a tenant has work.
-    present: Series,
-    /// m, a track for each model.
-    up: Series,
+    /// m, a track for each model; then two for each tenant: d, and 1 while it has work.
+    tracks: Series,
     /// Milliseconds in which somebody had work.
     pub active: f64,
+}
+
+/// The track of what a tenant asks for.
+fn asks(tenant: usize) -> usize {
+    MODELS_MAX + 2 * tenant
 }
 
 /// What was a tenant's own, in GPU-seconds.
@@ -49,35 +50,31 @@ impl Curves {
     pub fn elapse(&mut self, book: &Book, from: Time, to: Time, work: bool) {
         let seen = book.machines.models_up();
         let up = seen.filter(|_| work).map(|(model, gpus)| (usize::from(model.0), f64::from(gpus.0)));
-        self.up.add(from, to, &up);
-        // Their stretches stay those of the others.
-        let nobody = std::iter::empty();
-        self.asks.add(from, to, &nobody);
-        self.present.add(from, to, &nobody);
+        self.tracks.add(from, to, &up);
         self.active += if work { to.since(from).0 as f64 } else { 0.0 };
     }
 
     /// A tenant with work asked for so much from then until then.
     pub fn ask(&mut self, tenant: usize, gpus: f64, from: Time, to: Time) {
-        self.asks.add(from, to, &[(tenant, gpus)].into_iter());
-        self.present.add(from, to, &[(tenant, 1.0)].into_iter());
+        let track = asks(tenant);
+        self.tracks.add(from, to, &[(track, gpus), (track + 1, 1.0)].into_iter());
     }
 
     /// The own parts of all tenants, each with its weight and the models that it can run on, the fastest first.
     pub fn own_parts(&self, tenants: &[(f64, Vec<ModelIndex>)]) -> Vec<OwnPart> {
-        let up: Vec<Vec<Step>> = (0..evenhand_core::MODELS_MAX).map(|model| self.up.steps(model)).collect();
-        let present: Vec<Vec<Step>> = (0..tenants.len()).map(|at| self.present.steps(at)).collect();
+        let up: Vec<Vec<Step>> = (0..MODELS_MAX).map(|model| self.tracks.steps(model)).collect();
+        let present: Vec<Vec<Step>> = (0..tenants.len()).map(|at| self.tracks.steps(asks(at) + 1)).collect();
         let mut weights = vec![0.0; up[0].len()];
         for ((weight, _), steps) in tenants.iter().zip(&present) {
             weights.iter_mut().zip(steps).for_each(|(sum, step)| *sum += weight * step.mean);
         }
         let one = |(tenant, (weight, fastest_first)): (usize, &(f64, Vec<ModelIndex>))| {
             let mut own = OwnPart { usable: vec![0.0; fastest_first.len()], ..OwnPart::default() };
-            let asks = self.asks.steps(tenant);
+            let asked = self.tracks.steps(asks(tenant));
             let there = present[tenant].iter().enumerate().filter(|(_, step)| step.mean > 0.0);
             for (at, step) in there {
                 let (part, length) = (weight * step.mean / weights[at], step.to_s - step.from_s);
-                let mut left = asks[at].mean;
+                let mut left = asked[at].mean;
                 own.asked += left * length;
                 own.entitled += part * up.iter().map(|model| model[at].mean).sum::<f64>() * length;
                 for (model, usable) in fastest_first.iter().zip(&mut own.usable) {
@@ -103,7 +100,7 @@ impl Curves {
             }
         }
         let one = |(tenant, weight): &(usize, f64)| {
-            let asked = thin(&self.asks.steps(*tenant), LONG_STRETCHES_MAX);
+            let asked = thin(&self.tracks.steps(asks(*tenant)), LONG_STRETCHES_MAX);
             let used = asked
                 .iter()
                 .zip(&level)

@@ -45,9 +45,9 @@ pub struct Kind {
 }
 
 impl Kinds {
-    /// Takes a job in.
-    pub fn take(&mut self, spec: &JobSpec) {
-        let Some((row, slowest, speed)) = relative(spec) else { return };
+    /// Takes a job in; gives the place of its kind among those of its tenant.
+    pub fn take(&mut self, spec: &JobSpec) -> Option<usize> {
+        let (row, slowest, speed) = relative(spec)?;
         self.votes[slowest] += 1;
         let tenant = spec.tenant.index();
         if self.tenants.len() <= tenant {
@@ -66,6 +66,7 @@ impl Kinds {
             Some(work) => kind.asked_s += gang * work.steps() / speed,
             None => kind.undeclared = true,
         }
+        Some(at)
     }
 
     /// The models in the order of how fast jobs are on them, on average.
@@ -140,12 +141,10 @@ pub fn fastest_first(row: &PerModel<f64>) -> Vec<ModelIndex> {
 
 /// The first kind that is alike; if there is none and there may be no more, the nearest.
 fn kind_of(kinds: &[Kind], row: &PerModel<f64>) -> Option<usize> {
-    let differences = |kind: &Kind| {
-        let pairs: Vec<(f64, f64)> = kind.first.values().zip(row.values()).collect();
-        pairs.into_iter().map(|(a, b)| if a.max(b) > 0.0 { (a - b).abs() / a.max(b) } else { 0.0 })
-    };
-    let alike = kinds.iter().position(|kind| differences(kind).all(|difference| difference <= ALIKE));
-    let far = |at: &usize| differences(&kinds[*at]).sum::<f64>();
+    let pairs = |kind: &Kind| kind.first.0.into_iter().zip(row.0);
+    let alike = kinds.iter().position(|kind| pairs(kind).all(|(a, b)| (a - b).abs() <= ALIKE * a.max(b)));
+    let differ = |(a, b): (f64, f64)| if a.max(b) > 0.0 { (a - b).abs() / a.max(b) } else { 0.0 };
+    let far = |at: &usize| pairs(&kinds[*at]).map(differ).sum::<f64>();
     let nearest = || (0..kinds.len()).min_by(|a, b| far(a).total_cmp(&far(b)));
     alike.or_else(|| (kinds.len() >= KINDS_MAX).then(nearest).flatten())
 }
