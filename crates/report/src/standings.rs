@@ -114,7 +114,7 @@ impl Standings {
             let name = format!("tenant-{}", self.rows.len());
             let (weight, limit) = (Weight::ONE, u64::MAX);
             let (jobs, active, demand, asks, leased) = (0, 0, 0, 0, 0);
-            self.rows.push(Standing { name, weight, limit, jobs, active, demand, asks, leased });
+            self.rows.push(Standing { name, weight, jobs, active, demand, asks, limit, leased });
         }
         &mut self.rows[tenant.index()]
     }

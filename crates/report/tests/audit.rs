@@ -19,13 +19,13 @@ fn close(name: &str, found: f64, expected: f64) {
 }
 
 fn property<'a>(audit: &'a Audit, name: &str) -> &'a Audited {
-    audit.property(name).unwrap()
+    audit.property(name).expect("every property is checked")
 }
 
 /// A job of one GPU with these speeds on a K80 and on a V100.
 fn taste(id: u64, tenant: u32, speeds: [f64; 2]) -> Event {
     let mut row = PerModel::all(Rate::ZERO);
-    (row.0[0], row.0[1]) = (Rate::new(speeds[0]).unwrap(), Rate::new(speeds[1]).unwrap());
+    (row.0[0], row.0[1]) = speeds.map(|speed| Rate::new(speed).expect("this is a speed")).into();
     let spec = JobSpec::new(JobId(id), TenantId(tenant), 1, Some(Work::from_steps(1000.0)));
     Event::Submitted(Arc::new(JobSpec { speeds: Some(row), ..spec }))
 }
@@ -143,6 +143,41 @@ fn who_asks_for_less_than_its_part_is_not_short_changed() {
     close("envy", property(&audit, "envy_free").violation, 0.0);
     // An equal split leaves what Ann does not ask for to nobody.
     close("gain", audit.total.gain_over_equal_split, 4.0 / 3.5 - 1.0);
+}
+
+#[test]
+fn it_matters_which_of_a_tenants_jobs_has_the_fast_gpus() {
+    // One job gains nothing from the V100, the other gains four times; both always run, the one way or the other.
+    let run = |dull: u32, keen: u32| {
+        let mut records = cluster();
+        records.push(record(0, taste(1, 0, [1.0, 1.0]), vec![start(1, 1, 0, &gpus(dull, 1))]));
+        records.push(record(0, taste(2, 0, [1.0, 4.0]), vec![start(2, 2, 0, &gpus(keen, 1))]));
+        records.push(record(100, Event::RoundDue(Round(1)), vec![]));
+        report(&records).audit().unwrap()
+    };
+    let (well, badly) = (run(0, 1), run(1, 0));
+    close("well matched", well.total.received, 5.0);
+    close("badly matched", badly.total.received, 2.0);
+    // On average the V100 is 2.5 times as fast for them.
+    close("own part", badly.tenants[0].alone, 3.5);
+    close("most", badly.total.most, 5.0);
+    close("price", badly.total.price_of_fairness, 0.6);
+    // The one that gains nothing loses nothing by the swap.
+    close("possible gain", property(&badly, "pareto").violation, 1.5);
+    assert_eq!(property(&well, "sharing_incentive").held, Some(true));
+    assert_eq!(property(&badly, "sharing_incentive").held, Some(false));
+}
+
+#[test]
+fn faster_gpus_that_nobody_waits_for_are_within_reach_and_not_wasted() {
+    let mut records = cluster();
+    records.push(record(0, taste(1, 0, [1.0, 4.0]), vec![start(1, 1, 0, &gpus(0, 1))]));
+    records.push(record(100, Event::RoundDue(Round(1)), vec![]));
+    let audit = report(&records).audit().unwrap();
+    close("idle", property(&audit, "all_used").violation, 0.0);
+    close("possible gain", property(&audit, "pareto").violation, 3.0);
+    close("most", audit.total.most, 4.0);
+    close("own part", audit.tenants[0].alone, 4.0);
 }
 
 #[test]

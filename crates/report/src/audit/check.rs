@@ -12,8 +12,8 @@
 //! - *Efficiency* and *nothing wasted* are about GPUs and those who use them: the parties are kinds of jobs. What should not
 //!   be idle is less than what is [within reach](super::capacity).
 
-use super::Audited;
 use super::received::Received;
+use super::{Audited, rounded};
 use evenhand_fairness::division::{Finding, Names, PROPERTIES, Property, TOLERANCE, envy, envy_in_words};
 use evenhand_solve::{Market, Matrix, Unsolved};
 
@@ -47,7 +47,7 @@ fn audited(property: &'static Property, received: &Received) -> Audited {
     match find(property, received) {
         Ok((finding, who, why)) => {
             audited.held = Some(finding.worst <= HELD_WITHIN);
-            audited.violation = finding.worst;
+            audited.violation = rounded(finding.worst);
             (audited.who, audited.why) = (who, why);
         }
         Err(error) => audited.why = Some(format!("Not checked: {error}.")),

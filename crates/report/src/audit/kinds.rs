@@ -170,23 +170,24 @@ mod tests {
         JobSpec { speeds: Some(speeds), ..spec }
     }
 
-    fn mean(kinds: &Kinds) -> [f64; 2] {
+    /// The mean row in thousandths.
+    fn mean(kinds: &Kinds) -> [u64; 2] {
         let models = [ModelIndex(0), ModelIndex(1)];
         let reference = kinds.reference(&models).unwrap();
-        models.map(|model| kinds.mean(0, reference).unwrap()[model])
+        models.map(|model| (kinds.mean(0, reference).unwrap()[model] * 1e3).round() as u64)
     }
 
     #[test]
     fn jobs_count_with_the_gpu_time_that_they_ask_for() {
         let mut kinds = Kinds::default();
         kinds.take(&job(1, Some(100.0), 1.0, 2.0));
-        assert_eq!(mean(&kinds), [1.0, 2.0]);
+        assert_eq!(mean(&kinds), [1000, 2000]);
         // Three times as much: one GPU, 600 steps at 2 a second.
         kinds.take(&job(1, Some(600.0), 2.0, 12.0));
-        assert_eq!(mean(&kinds), [1.0, 5.0]);
+        assert_eq!(mean(&kinds), [1000, 5000]);
         // Where the work of one job is not known, gangs count.
         kinds.take(&job(2, None, 1.0, 6.0));
-        assert_eq!(mean(&kinds), [1.0, 5.0]);
+        assert_eq!(mean(&kinds), [1000, 5000]);
         assert_eq!(kinds.of(0).len(), 2);
     }
 
@@ -196,8 +197,7 @@ mod tests {
         for (first, second) in [(1.0, 3.0), (0.0, 7.0), (1.0, 3.01), (0.0, 0.0)] {
             kinds.take(&job(1, None, first, second));
         }
-        let found = mean(&kinds);
-        assert!((found[0] - 2.0 / 3.0).abs() < 1e-12 && (found[1] - 7.01 / 3.0).abs() < 1e-12, "{found:?}");
+        assert_eq!(mean(&kinds), [667, 2337]);
     }
 
     #[test]

@@ -94,11 +94,9 @@ impl Audit {
     /// The audit of a run; `None` if nobody had work that the cluster could do.
     pub(crate) fn new(book: &Book, account: &Account, shares: &Shares) -> Option<Self> {
         let received = Received::new(book, account, shares)?;
-        let mut properties = check::check(&received);
-        properties.iter_mut().for_each(|property| property.violation = rounded(property.violation));
         Some(Self {
             total: Total::new(&received),
-            properties,
+            properties: check::check(&received),
             other_promises: None,
             tenants: tenants(&received),
             tenants_left_out: received.left_out,

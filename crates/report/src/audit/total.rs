@@ -8,8 +8,8 @@
 //! price        = 1 - total / most
 //! ```
 //!
-//! The most is a bound that no schedule of the same work can exceed, because it may cut GPUs and gangs and move work in time
-//! as it likes; so the price is the most that fairness can have cost, together with all that whole GPUs cost.
+//! The most cuts GPUs and gangs and moves work in time as it likes, so no schedule of the same demands does better as long as
+//! jobs agree which models are faster. The price is the most that fairness can have cost, together with what whole GPUs cost.
 
 use super::check::EFFICIENCY_KINDS_MAX;
 use super::received::Received;

@@ -105,12 +105,15 @@ fn tenants(audit: &Audit, colours: &TenantColours) -> String {
         }
     };
     let drawn: Vec<Bar> = worst_first.iter().map(bar).collect();
-    let mut reading = "Bar: the throughput a tenant received. Stroke: what its own part of every GPU model would have given, \
+    let better = if hidden > 0 {
+        format!(" The {} who fared better are not drawn.", count(hidden as u64))
+    } else {
+        String::new()
+    };
+    let reading = "Bar: the throughput a tenant received. Stroke: what its own part of every GPU model would have given, \
                        while it had work and as far as its jobs could use it. Below the stroke it loses by sharing."
-        .to_owned();
-    if hidden > 0 {
-        reading += &format!(" The {} who fared better are not drawn.", count(hidden as u64));
-    }
+        .to_owned()
+        + &better;
     let title = "Received against the own part";
     figure(title, &reading, &bars(&label(audit), title, &drawn))
 }
@@ -143,7 +146,7 @@ fn cost(audit: &Audit) -> String {
     }
     let reading = format!(
         "Total throughput. {} of the most was not reached: the price of fairness, together with what whole GPUs and gangs \
-         cost. The most is a bound for any schedule of the same work that cares for nobody. The split is sharing without \
+         cost. The most is a bound for schedules of the same work that care for nobody. The split is sharing without \
          trading: everybody uses its own part and no more.",
         percent(total.price_of_fairness),
     );

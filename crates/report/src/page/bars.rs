@@ -38,7 +38,7 @@ pub fn bars(label: &str, title: &str, bars: &[Bar]) -> String {
         let width = (plot.across(bar.value) - left).max(0.0);
         let _ = write!(
             markup,
-            r#"<text class="word" x="{left:.1}" y="{words:.1}">{}</text><text x="{right:.1}" y="{words:.1}" text-anchor="end">{}</text><rect class="bar {}" x="{left:.1}" y="{bar_top:.1}" width="{width:.1}" height="12"><title>{}</title></rect>"#,
+            r#"<text class="word" x="{left:.1}" y="{words:.1}">{}</text><text x="{right:.1}" y="{words:.1}" text-anchor="end">{}</text><rect class="bar {}" x="{left:.1}" y="{bar_top:.1}" width="{width:.1}" height="13"><title>{}</title></rect>"#,
             escape(&bar.name),
             escape(&bar.remark),
             bar.class,
@@ -49,8 +49,8 @@ pub fn bars(label: &str, title: &str, bars: &[Bar]) -> String {
             let _ = write!(
                 markup,
                 r#"<path class="line ink" d="M{x:.1} {:.1}V{:.1}"/>"#,
-                bar_top - 3.0,
-                bar_top + 15.0
+                bar_top - 1.0,
+                bar_top + 14.0
             );
         }
     }

@@ -37,6 +37,8 @@ impl Pen {
 pub struct Plot {
     width: f64,
     height: f64,
+    /// Where the plot proper begins, after the words of the vertical axis.
+    left: f64,
     x: Axis,
     y: Axis,
     body: String,
@@ -62,11 +64,11 @@ impl Plot {
 
     /// An empty plot with room for so many bars below each other.
     pub fn rows(x: Axis, y: Axis, rows: usize) -> Self {
-        Self::sized(x, y, 520.0, TOP + BOTTOM + ROW * rows as f64)
+        Self { left: RIGHT, ..Self::sized(x, y, 520.0, TOP + BOTTOM + ROW * rows as f64) }
     }
 
     fn sized(x: Axis, y: Axis, width: f64, height: f64) -> Self {
-        Self { width, height, x, y, body: String::new(), marks: String::new() }
+        Self { width, height, left: LEFT, x, y, body: String::new(), marks: String::new() }
     }
 
     /// A line through these points.
@@ -114,10 +116,10 @@ impl Plot {
 
     /// A dashed level line with a word on it.
     pub fn level(&mut self, y: f64, word: &str) {
-        let (y, end) = (self.up(y), self.width - RIGHT);
+        let (y, left, end) = (self.up(y), self.left, self.width - RIGHT);
         let _ = write!(
             self.marks,
-            r#"<line class="mark" x1="{LEFT}" x2="{end}" y1="{y:.1}" y2="{y:.1}"/><text class="word" x="{end}" y="{:.1}" text-anchor="end">{}</text>"#,
+            r#"<line class="mark" x1="{left}" x2="{end}" y1="{y:.1}" y2="{y:.1}"/><text class="word" x="{end}" y="{:.1}" text-anchor="end">{}</text>"#,
             y - 5.0,
             escape(word),
         );
@@ -130,7 +132,7 @@ impl Plot {
 
     /// Where a value of the horizontal axis lies.
     pub fn across(&self, value: f64) -> f64 {
-        LEFT + self.x.place(value) * (self.width - LEFT - RIGHT)
+        self.left + self.x.place(value) * (self.width - self.left - RIGHT)
     }
 
     /// Where a value of the vertical axis lies.
@@ -140,7 +142,7 @@ impl Plot {
 
     /// Whether something this wide, standing on this base line, lies between the axes.
     pub fn holds(&self, left: f64, base: f64, width: f64) -> bool {
-        left > LEFT + 2.0
+        left > self.left + 2.0
             && left + width < self.width - RIGHT
             && base > TOP + 10.0
             && base < self.height - BOTTOM - 4.0
@@ -149,15 +151,15 @@ impl Plot {
     /// The finished plot; `title` is read out where it cannot be seen.
     pub fn draw(&self, title: &str) -> String {
         let (width, height) = (self.width, self.height);
-        let (end, floor) = (width - RIGHT, height - BOTTOM);
+        let (left, end, floor) = (self.left, width - RIGHT, height - BOTTOM);
         let mut svg =
             format!(r#"<svg viewBox="0 0 {width} {height}" role="img" aria-label="{}">"#, escape(title));
         for (value, text) in &self.y.ticks {
             let y = self.up(*value);
             let _ = write!(
                 svg,
-                r#"<line class="grid" x1="{LEFT}" x2="{end}" y1="{y:.1}" y2="{y:.1}"/><text x="{}" y="{:.1}" text-anchor="end">{text}</text>"#,
-                LEFT - 6.0,
+                r#"<line class="grid" x1="{left}" x2="{end}" y1="{y:.1}" y2="{y:.1}"/><text x="{}" y="{:.1}" text-anchor="end">{text}</text>"#,
+                left - 6.0,
                 y + 4.0,
             );
         }
@@ -174,7 +176,7 @@ impl Plot {
         let _ = write!(
             svg,
             r#"<text class="axis" x="{:.1}" y="{}" text-anchor="middle">{}</text><text class="axis" transform="translate(12 {middle:.1}) rotate(-90)" text-anchor="middle">{}</text>{}{}</svg>"#,
-            f64::midpoint(LEFT, end),
+            f64::midpoint(left, end),
             height - 5.0,
             escape(&self.x.label),
             escape(&self.y.label),
