@@ -10,6 +10,7 @@ use evenhand_core::{
     Grant, Job, JobId, Limits, Memory, Note, Occasion, Offer, Others, Plan, Policy, PolicyError, Ratio,
     Reason, Record, RegimeSpec, Sharing, SharingMode, Site, Snapshot, Span, Time, Work,
 };
+use evenhand_policies::{Entry, Promise};
 use evenhand_tests::{Stage, engine_with, policy};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -274,7 +275,11 @@ fn a_failing_policy_does_not_stop_the_cluster() {
 #[test]
 fn nothing_restarts_in_a_steady_state() {
     let stage = Stage::new("v100=4", 2).job(0, 1, 3600).job(0, 2, 3600).job(0, 1, 3600);
-    for entry in evenhand_policies::POLICIES {
+    // A policy that leaves GPUs idle rather than lend them makes jobs wait for what they are owed.
+    let lends = |entry: &&Entry| {
+        entry.promises.contains(&Promise::WorkConserving) || !entry.promises.contains(&Promise::Truthful)
+    };
+    for entry in evenhand_policies::POLICIES.iter().filter(lends) {
         let (_, records) = stage.play(policy(entry.name));
         let commands: Vec<&Command> = records.iter().flat_map(|record| &record.commands).collect();
         let count = |wanted: fn(&Command) -> bool| commands.iter().filter(|command| wanted(command)).count();

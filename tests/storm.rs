@@ -43,6 +43,7 @@ fn weather(seed: u64) -> (ClusterSpec, Arc<Workload>, Faults) {
         duration_mean_s: random.between(600.0, 5400.0),
         duration_sigma: random.between(0.2, 1.5),
         gpus: vec![(1, 5.0), (2, 2.0), (3, 1.0), (4, 2.0), (8, 1.0)],
+        kinds: 0,
         tenants: 1 + random.below(4) as u32,
         seed,
     };

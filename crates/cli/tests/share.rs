@@ -34,12 +34,12 @@ fn assert_close(found: &[f64], expected: &[f64]) {
 fn assert_throughputs(policy: &str, speedups: &str, flags: &str, expected: &[f64]) {
     let found = share(policy, speedups, flags);
     assert_close(&numbers(&found["throughput"]), expected);
-    assert_close(&[found["total"].as_f64().unwrap()], &[expected.iter().sum()]);
+    assert_close(&[found["total"].as_f64().expect("a total")], &[expected.iter().sum()]);
 }
 
 fn assert_shares(policy: &str, speedups: &str, flags: &str, expected: &[&[f64]]) {
     let found = share(policy, speedups, flags);
-    for (found, expected) in found["shares"].as_array().unwrap().iter().zip(expected) {
+    for (found, expected) in found["shares"].as_array().expect("shares").iter().zip(expected) {
         assert_close(&numbers(found), expected);
     }
 }
