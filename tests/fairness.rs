@@ -37,7 +37,7 @@ fn resists(entry: &Entry, kind: LieKind) -> bool {
 fn market(at: usize) -> Market {
     let mut random = Random::stream(at as u64, "fairness");
     let market = small(FAMILIES[at % 3], &mut random);
-    if at % 2 == 0 {
+    if at.is_multiple_of(2) {
         return market;
     }
     let weights = (0..market.parties()).map(|_| random.between(0.5, 4.0)).collect();
@@ -96,7 +96,7 @@ fn examine(entry: &Entry) -> Vec<(String, bool, Failures)> {
             );
             failures.add(worst);
         }
-        if at % LIES_EVERY == 0 {
+        if at.is_multiple_of(LIES_EVERY) {
             let search = Search { seed: at as u64, random_rows: 4, reference: Some(0) };
             let found = strategy_resistance(&market, &|market| divide(entry, market), search);
             for (failures, temptation) in lies.iter_mut().zip(found) {
@@ -119,6 +119,7 @@ fn examine(entry: &Entry) -> Vec<(String, bool, Failures)> {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the table is for whoever runs this to read")]
 fn every_promise_is_kept_and_the_rest_is_reported() {
     let dividing: Vec<&Entry> = POLICIES.iter().filter(|entry| entry.divide.is_some()).collect();
     let found: Vec<_> = std::thread::scope(|scope| {
