@@ -14,7 +14,7 @@ const FIELDS: &str = "policy parameters seed jobs finished gpus makespan_s jct_m
     jct_p99_s wait_mean_s wait_p50_s ftf_worst ftf_mean ftf_p95 unfair_fraction ftf_dynamic_worst \
     unfair_dynamic_fraction ftf_fluid_worst ftf_fluid_mean unfair_fluid_fraction jain utilisation preemptions \
     lost_gpu_hours lease_kept_fraction gpu_hours rounds decide_ms_p50 decide_ms_p99 cpu_s wall_s peak_rss_mb ledger \
-    predictor speeds audit";
+    audit predictor speeds";
 
 fn twenty(rest: &str) -> String {
     format!("simulate --trace {} --cluster v100=8 --gpus-per-node 4 {rest}", scenario("twenty.csv"))
