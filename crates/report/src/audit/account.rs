@@ -4,9 +4,9 @@
 //! use, within its limit and the GPUs that are up. A record concerns one tenant, so it costs a few additions, however many
 //! tenants there are; only a change of the capacity concerns all.
 
-use super::asking::Asking;
 use super::capacity::Capacity;
 use super::curves::Curves;
+use super::kind_curves::KindCurves;
 use super::kinds::Kinds;
 use crate::book::Book;
 use crate::fact::{Fact, Held};
@@ -21,6 +21,9 @@ pub struct Account {
     pub capacity: Capacity,
     rows: Vec<Row>,
     curves: Curves,
+    kind_curves: KindCurves,
+    /// How many kinds there are.
+    kinds_count: usize,
     /// Tenants with work now.
     with_work: u64,
     /// What all tenants ask for now.
@@ -56,9 +59,21 @@ struct Now {
 /// The jobs of one kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KindRow {
+    /// Its number among all kinds.
+    pub number: usize,
     /// What their leases held.
     pub received: PerModel<GpuTime>,
-    asking: Asking,
+    /// GPUs that they can use now.
+    asks: u64,
+    since: Time,
+}
+
+impl KindRow {
+    /// Notes what it asked for until now.
+    fn settle(&mut self, curves: &mut KindCurves, now: Time, up: GpuCount) {
+        let since = std::mem::replace(&mut self.since, now);
+        curves.ask(self.number, self.asks.min(u64::from(up.0)), since, now);
+    }
 }
 
 impl Account {
@@ -71,14 +86,14 @@ impl Account {
                 let (up, kind) = (self.up, self.kinds.find(spec));
                 let row = self.rows.get_mut(spec.tenant.index());
                 if let Some(kind) = row.zip(kind).and_then(|(row, kind)| row.kinds.get_mut(kind)) {
-                    kind.asking.settle(book.now, up);
-                    kind.asking.fewer(spec.gpus.max);
+                    kind.settle(&mut self.kind_curves, book.now, up);
+                    kind.asks = kind.asks.saturating_sub(u64::from(spec.gpus.max.0));
                 }
                 self.review(book, spec.tenant.index(), book.now);
             }
             Fact::Taken(held) => self.review(book, held.spec.tenant.index(), book.now),
             Fact::Freed { held, until, .. } => {
-                receive(&self.kinds, &mut self.rows, held, *until);
+                receive(&self.kinds, &mut self.rows, &mut self.kind_curves, held, *until);
                 self.review(book, held.spec.tenant.index(), book.now);
             }
             Fact::TenantChanged(tenant) => self.review(book, tenant.index(), book.now),
@@ -86,16 +101,15 @@ impl Account {
         }
     }
 
-    /// The kinds of each tenant, open leases included.
-    pub fn received(&self, book: &Book) -> Vec<Vec<KindRow>> {
-        let mut rows = self.rows.clone();
-        book.leases.values().for_each(|held| receive(&self.kinds, &mut rows, held, book.now));
-        rows.into_iter().map(|row| row.kinds).collect()
-    }
-
-    /// What a kind has asked for until now, in GPU-milliseconds.
-    pub fn asked(&self, kind: &KindRow, now: Time) -> f64 {
-        kind.asking.until(now, self.up)
+    /// The kinds of each tenant, and their curves, open leases included.
+    pub fn received(&self, book: &Book) -> (Vec<Vec<KindRow>>, KindCurves) {
+        let (mut rows, mut curves) = (self.rows.clone(), self.kind_curves.clone());
+        for held in book.leases.values() {
+            receive(&self.kinds, &mut rows, &mut curves, held, book.now);
+        }
+        let kinds = rows.iter_mut().flat_map(|row| &mut row.kinds);
+        kinds.for_each(|kind| kind.settle(&mut curves, book.now, self.up));
+        (rows.into_iter().map(|row| row.kinds).collect(), curves)
     }
 
     /// What tenants asked for and when, until now.
@@ -112,12 +126,13 @@ impl Account {
             self.changes = book.machines.changes;
             let up = std::mem::replace(&mut self.up, book.machines.capacity());
             let kinds = self.rows.iter_mut().flat_map(|row| &mut row.kinds);
-            kinds.for_each(|kind| kind.asking.settle(from, up));
+            kinds.for_each(|kind| kind.settle(&mut self.kind_curves, from, up));
             (0..self.rows.len()).for_each(|tenant| self.review(book, tenant, from));
         }
         let now = Capacity::now(book, self.asked, &self.unmet, &self.fastest_first);
         self.capacity.add(&now, to.since(from).0 as f64);
         self.curves.elapse(book, from, to, self.with_work > 0);
+        self.kind_curves.elapse(book, &now, from, to);
     }
 
     fn arrive(&mut self, book: &Book, spec: &JobSpec) {
@@ -128,14 +143,15 @@ impl Account {
         }
         let row = &mut self.rows[tenant];
         if row.kinds.len() <= kind {
-            row.kinds.resize(kind + 1, KindRow::default());
+            row.kinds.push(KindRow { number: self.kinds_count, since: book.now, ..KindRow::default() });
+            self.kinds_count += 1;
             self.fastest_first = self.kinds.fastest_first();
             row.runs_on.iter().for_each(|model| self.unmet[*model] -= row.now.lacks);
             row.runs_on = self.kinds.runs_on(tenant);
             row.runs_on.iter().for_each(|model| self.unmet[*model] += row.now.lacks);
         }
-        row.kinds[kind].asking.settle(book.now, up);
-        row.kinds[kind].asking.more(spec.gpus.max);
+        row.kinds[kind].settle(&mut self.kind_curves, book.now, up);
+        row.kinds[kind].asks += u64::from(spec.gpus.max.0);
         self.review(book, tenant, book.now);
     }
 
@@ -163,10 +179,11 @@ impl Account {
 }
 
 /// Books the GPU-time of a lease.
-fn receive(kinds: &Kinds, rows: &mut [Row], held: &Held, until: Time) {
+fn receive(kinds: &Kinds, rows: &mut [Row], curves: &mut KindCurves, held: &Held, until: Time) {
     let row = rows.get_mut(held.spec.tenant.index());
     let kind = row.zip(kinds.find(&held.spec)).and_then(|(row, kind)| row.kinds.get_mut(kind));
     let Some(kind) = kind else { return };
+    curves.hold(kind.number, &held.models, held.since, until);
     for (model, gpus) in &held.models {
         kind.received[*model] += GpuTime::new(*gpus, until.since(held.since));
     }

@@ -9,19 +9,16 @@
 //!   for, it can use no more.
 //! - *Envy* compares u_i with what i's jobs, on average, would have made of another's GPUs, up to as many as
 //!   [`callable`](super::curves::Curves::callable) says.
-//! - *Efficiency* and *nothing wasted* are about GPUs and those who use them: the parties are kinds of jobs. What should not
-//!   be idle is less than what is [within reach](super::capacity).
+//! - *Efficiency* is about kinds of jobs, in every [stretch of the run](super::reach).
+//! - *Nothing wasted* is about GPUs that should [not be idle](super::capacity).
 
 use super::received::Received;
 use super::{Audited, rounded};
 use evenhand_fairness::division::{Finding, Names, PROPERTIES, Property, TOLERANCE, envy, envy_in_words};
-use evenhand_solve::{Market, Matrix, Unsolved};
+use evenhand_solve::{Market, Matrix};
 
 /// A violation up to this size counts as held: what whole GPUs, gangs and restarts leave over. The same as for jobs.
 pub const HELD_WITHIN: f64 = evenhand_fairness::UNFAIR_ABOVE - 1.0;
-
-/// Efficiency is a linear program over the kinds of jobs. With more of them than this it could take seconds.
-pub const EFFICIENCY_KINDS_MAX: usize = 400;
 
 /// Checks every registered property.
 pub fn check(received: &Received) -> Vec<Audited> {
@@ -39,11 +36,6 @@ fn audited(property: &'static Property, received: &Received) -> Audited {
         who: Vec::new(),
         why: None,
     };
-    if property.name == "pareto" && received.owners.len() > EFFICIENCY_KINDS_MAX {
-        let limit = EFFICIENCY_KINDS_MAX;
-        audited.why = Some(format!("Not checked for more than {limit} tenants and kinds of jobs."));
-        return audited;
-    }
     match find(property, received) {
         Ok((finding, who, why)) => {
             audited.held = Some(finding.worst <= HELD_WITHIN);
@@ -58,33 +50,22 @@ fn audited(property: &'static Property, received: &Received) -> Audited {
 /// A finding, whom it concerns, and the violation in a sentence.
 type Found = (Finding, Vec<String>, Option<String>);
 
-fn find(property: &Property, received: &Received) -> Result<Found, Unsolved> {
+fn find(property: &Property, received: &Received) -> Result<Found, String> {
     let names = Names { parties: &received.names, models: &received.models };
     let (market, shares) = match property.name {
-        "envy_free" => {
-            let market = calling_for_as_much(received);
-            let own = &received.throughputs;
-            let finding = envy(&market, &received.shares, own);
-            let why =
-                (!finding.holds).then(|| envy_in_words(&market, &received.shares, own, &finding, names));
-            let who = finding.who.iter().map(|at| received.names[*at].clone()).collect();
-            return Ok((finding, who, why));
-        }
+        "envy_free" => return Ok(envious(received, names)),
+        "pareto" => return efficient(received),
         "sharing_incentive" => throughput_market(received, &received.alone),
         "equal_throughput" => {
             let (market, shares) = throughput_market(received, &received.market.weights);
             (market.demanding(no_more_than_all(received)), shares)
         }
-        "all_used" => {
+        _ => {
             let capacity = received.wanted.clone();
-            (Market { capacity, ..received.kinds.clone() }, received.kind_shares.clone())
+            (Market { capacity, ..received.market.clone() }, received.shares.clone())
         }
-        _ => (received.kinds.clone(), received.kind_shares.clone()),
     };
-    let of_kinds: Vec<String> = received.owners.iter().map(|owner| received.names[*owner].clone()).collect();
-    let parties = if market.parties() == of_kinds.len() { &of_kinds } else { names.parties };
-    let names = Names { parties, ..names };
-    let finding = (property.check)(&market, &shares)?;
+    let finding = (property.check)(&market, &shares).map_err(|error| error.to_string())?;
     let why = (!finding.holds).then(|| (property.explain)(&market, &shares, &finding, names));
     // Of nothing wasted the second whom it concerns is a GPU model.
     let name = |(place, at): (usize, &usize)| match (property.name, place) {
@@ -93,6 +74,31 @@ fn find(property: &Property, received: &Received) -> Result<Found, Unsolved> {
     };
     let who = finding.who.iter().enumerate().map(name).collect();
     Ok((finding, who, why))
+}
+
+fn envious(received: &Received, names: Names<'_>) -> Found {
+    let (market, own) = (calling_for_as_much(received), &received.throughputs);
+    let finding = envy(&market, &received.shares, own);
+    let why = (!finding.holds).then(|| envy_in_words(&market, &received.shares, own, &finding, names));
+    let who = finding.who.iter().map(|at| names.parties[*at].clone()).collect();
+    (finding, who, why)
+}
+
+fn efficient(received: &Received) -> Result<Found, String> {
+    let reach = &received.reach;
+    let winner = reach.winner.map(|kind| received.owners[kind]);
+    let finding = Finding::of(reach.gain()?, winner.into_iter().collect());
+    if finding.holds {
+        return Ok((finding, Vec::new(), None));
+    }
+    let who: Vec<String> = winner.map(|tenant| received.names[tenant].clone()).into_iter().collect();
+    let better = reach.unopposed.clone()?;
+    let why = format!(
+        "The total could have been {better:.4} in place of {:.4}, with nobody worse off at any time; most was to be gained by jobs of `{}`.",
+        reach.total,
+        who.first().map_or("nobody", String::as_str),
+    );
+    Ok((finding, who, Some(why)))
 }
 
 /// The market in which throughput itself is what is divided, and who has how much of it.

@@ -6,11 +6,12 @@
 //! violation behind, and a property can hold that nobody promised.
 
 mod account;
-mod asking;
 mod capacity;
 mod check;
 mod curves;
+mod kind_curves;
 mod kinds;
+mod reach;
 mod received;
 mod total;
 

@@ -4,9 +4,9 @@
 //! T       time in which somebody had work
 //! m_j     = GPU-time of j that was within reach / T
 //! x_kj    = GPU-time of jobs of kind k on j / T           w_k  their speedups
-//! D_k     = max(GPU-time that they asked for, GPU-time they received) / T
 //! u_i     = sum of w_k.x_k over the kinds of tenant i: its throughput
-//! pi_i    = GPU-time that i was entitled to / GPU-time of nodes that were up; these add up to 1
+//! D_i     = max(GPU-time that i asked for, GPU-time it received) / T
+//! pi_i    = GPU-time that i was entitled to / the same of all tenants
 //! alone_i = w_i.y_i / T: what its own part would have made, with w_i the mean of its jobs' speedups
 //! ```
 //!
@@ -15,6 +15,7 @@
 use super::account::{Account, KindRow};
 use super::curves::OwnPart;
 use super::kinds::fastest_first;
+use super::reach::Reach;
 use crate::book::Book;
 use crate::shares::Shares;
 use evenhand_core::{GpuTime, ModelIndex, PerModel};
@@ -41,10 +42,8 @@ pub struct Received {
     pub alone: Vec<f64>,
     /// GPUs that each tenant could have used, had it been given as many as others.
     pub callable: Vec<f64>,
-    /// m; w and D for each kind of job.
-    pub kinds: Market,
-    /// x.
-    pub kind_shares: Matrix,
+    /// What kinds of jobs could have had.
+    pub reach: Reach,
     /// The place of the tenant of each kind.
     pub owners: Vec<usize>,
     /// GPUs of each model that should not have been idle.
@@ -96,7 +95,7 @@ impl Received {
         let capacity = scale.mean(&account.capacity.within);
         let useful = |speedups: &[f64]| dot(speedups, &capacity) > 0.0;
         let standings = book.standings.rows();
-        let rows = account.received(book);
+        let (rows, kind_curves) = account.received(book);
         let means: Vec<PerModel<f64>> =
             (0..rows.len()).map(|tenant| account.kinds.mean(tenant, reference).unwrap_or_default()).collect();
         let weighed =
@@ -117,24 +116,18 @@ impl Received {
         }
         let mut gpus = vec![vec![0.0; capacity.len()]; parties.len()];
         let mut throughputs = vec![0.0; parties.len()];
-        let (mut rows, mut owners, mut demands, mut kind_gpus) = (vec![], vec![], vec![], vec![]);
+        let (mut rows, mut owners, mut numbers) = (vec![], vec![], vec![]);
         for (owner, party) in parties.iter().enumerate() {
             for (kind, known) in party.kinds.iter().zip(account.kinds.of(party.tenant)) {
                 let (held, speedups) = (scale.gpus(kind), scale.pick(&known.row(reference)));
-                let asked = account.asked(kind, book.now) / scale.time;
-                let demand = asked.max(held.iter().sum());
-                if demand <= 0.0 || !useful(&speedups) {
-                    continue;
-                }
                 throughputs[owner] += dot(&speedups, &held);
                 gpus[owner].iter_mut().zip(&held).for_each(|(sum, held)| *sum += held);
                 owners.push(owner);
-                demands.push(demand);
+                numbers.push(kind.number);
                 rows.push(speedups);
-                kind_gpus.push(held);
             }
         }
-        let kinds = Market::new(Matrix::from_rows(&rows), capacity.clone()).demanding(demands);
+        let stretches = kind_curves.stretches(&numbers, &scale.models);
         let speedups: Vec<&[f64]> = parties.iter().map(|party| party.speedups.as_slice()).collect();
         let demand =
             |(party, gpus): (&Party, &Vec<f64>)| (party.own.asked * 1e3 / scale.time).max(gpus.iter().sum());
@@ -142,7 +135,7 @@ impl Received {
         let market = Market::new(Matrix::from_rows(&speedups), capacity)
             .weighing(parties.iter().map(|party| party.own.entitled / entitled).collect())
             .demanding(parties.iter().zip(&gpus).map(demand).collect());
-        if owners.is_empty() || market.check().is_err() || kinds.check().is_err() {
+        if parties.is_empty() || market.check().is_err() {
             return None;
         }
         let tenants: Vec<usize> = parties.iter().map(|party| party.tenant).collect();
@@ -158,12 +151,11 @@ impl Received {
             active_s: scale.time / 1e3,
             reference: reference_name,
             shares: Matrix::from_rows(&gpus),
-            kind_shares: Matrix::from_rows(&kind_gpus),
+            reach: Reach::new(&rows, &stretches, scale.time / 1e3),
             tenants,
             models,
             market,
             throughputs,
-            kinds,
             owners,
         })
     }

@@ -4,17 +4,15 @@
 //! ```text
 //! total        = sum_k w_k.x_k over the kinds of jobs of all tenants
 //! equal split  = sum_i alone_i: everybody uses its own part of every model and nothing else
-//! most         = max { sum_k w_k.z_k :  sum_k z_kj <= m_j ,  sum_j z_kj <= D_k ,  z >= 0 }
+//! most         = the largest sum of w_k.z_k that GPUs and demands allow, in every stretch of the run
 //! price        = 1 - total / most
 //! ```
 //!
-//! The most cuts GPUs and gangs and moves work in time as it likes, so no schedule of the same demands does better as long as
+//! The most cuts GPUs and gangs as it likes, so nothing does better with the same demands at the same times, as long as
 //! jobs agree which models are faster. The price is the most that fairness can have cost, together with what whole GPUs cost.
 
-use super::check::EFFICIENCY_KINDS_MAX;
 use super::received::Received;
 use super::rounded;
-use evenhand_solve::{Market, Matrix, best_total};
 use serde::Serialize;
 
 /// Totals in GPUs of the reference model.
@@ -39,7 +37,7 @@ impl Total {
     pub(super) fn new(received: &Received) -> Self {
         let total: f64 = received.throughputs.iter().sum();
         let equal_split: f64 = received.alone.iter().sum();
-        let most = most(&received.kinds);
+        let most = received.reach.most;
         let gain = if equal_split > 0.0 { total / equal_split - 1.0 } else { f64::NAN };
         let price = if most > 0.0 { (1.0 - total / most).max(0.0) } else { f64::NAN };
         Self {
@@ -50,24 +48,4 @@ impl Total {
             price_of_fairness: rounded(price),
         }
     }
-}
-
-/// The most that is possible; NaN if that would take too long to work out.
-fn most(kinds: &Market) -> f64 {
-    // Nobody's floor matters here, so kinds that gain alike are one, whoever they belong to.
-    let mut alike: Vec<(Vec<f64>, f64)> = Vec::new();
-    let rows = kinds.speedups.rows().map(|row| row.iter().copied().map(rounded).collect::<Vec<f64>>());
-    for (row, demand) in rows.zip(&kinds.demands) {
-        match alike.iter_mut().find(|(known, _)| *known == row) {
-            Some((_, sum)) => *sum += demand,
-            None => alike.push((row, *demand)),
-        }
-    }
-    if alike.len() > EFFICIENCY_KINDS_MAX {
-        return f64::NAN;
-    }
-    let (rows, demands): (Vec<Vec<f64>>, Vec<f64>) = alike.into_iter().unzip();
-    let floors = vec![0.0; rows.len()];
-    let market = Market::new(Matrix::from_rows(&rows), kinds.capacity.clone()).demanding(demands);
-    best_total(&market, &floors).map_or(f64::NAN, |division| division.value)
 }
