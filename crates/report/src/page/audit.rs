@@ -83,7 +83,7 @@ fn others(audit: &Audit) -> String {
         sentences.push(format!("Tenants left out because none of their jobs could run: {left_out}."));
     }
     sentences.push(format!("Averages over the {} in which somebody had work.", duration(audit.active_s)));
-    format!(r#"<p class="soft">{}</p>"#, escape(&sentences.join(" ")))
+    format!(r#"<p class="soft gap">{}</p>"#, escape(&sentences.join(" ")))
 }
 
 /// What each tenant received against its own part of every model, those first that lose most by sharing.
@@ -146,7 +146,7 @@ fn cost(audit: &Audit) -> String {
     }
     let reading = format!(
         "Total throughput. {} of the most was not reached: the price of fairness, together with what whole GPUs and gangs \
-         cost. The most is a bound for schedules of the same work that care for nobody. The split is sharing without \
+         cost. The most is what the same demands at the same times allow if nobody is cared for. The split is sharing without \
          trading: everybody uses its own part and no more.",
         percent(total.price_of_fairness),
     );

@@ -29,7 +29,7 @@ svg{display:block;width:100%;height:auto;font:13px system-ui,sans-serif;fill:var
 .legend li{cursor:default}.fade{opacity:.1}
 table{border-collapse:collapse;width:100%;font-size:.88rem;font-variant-numeric:tabular-nums}th,td{padding:7px 9px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}tr:last-child td,tr:last-child th{border-bottom:0}
 th:first-child,td:first-child{text-align:left}thead th{color:var(--soft);font-weight:600;vertical-align:bottom;white-space:normal;line-height:1.3}tbody th{font-weight:600}td.best{background:var(--good);color:var(--goodink);font-weight:700}td.bad{background:var(--bad);color:var(--badink);font-weight:700}
-table small{display:block;font-size:.85em;font-weight:400;opacity:.85}.audit th small{white-space:normal;min-width:200px}.audit th:last-child{text-align:left}.audit+p{margin-top:8px}
+table small{display:block;font-size:.85em;font-weight:400;opacity:.85}.audit th small{white-space:normal;min-width:200px}.audit th:last-child{text-align:left}
 .compare table{font-size:.8rem}.compare th,.compare td{padding:6px 5px}.compare th:first-child{padding-left:12px;position:sticky;left:0;background:var(--card)}
 details{padding:10px 14px;margin:10px 0}summary{cursor:pointer;font-weight:600}details .table{margin-top:10px;border:0}td.says{white-space:normal;text-align:left;min-width:260px;color:var(--soft)}
 @media(max-width:600px){body{padding:14px 12px 40px}h1{font-size:1.4rem}.cards{grid-template-columns:1fr 1fr;gap:8px}.card{padding:10px}.card b{font-size:1.25rem}figure{padding:10px}svg{font-size:15px}.small svg{font-size:11px}figure .wide svg{font-size:13px}}
