@@ -76,23 +76,27 @@ fn meeting(mut planes: Vec<Vec<f64>>) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Seeded;
     use crate::{Solution, SolveError, Status};
+    use evenhand_core::Random;
 
     /// A bounded program; about one in three has no point at all.
-    fn random(seeded: &mut Seeded) -> Problem {
-        let mut problem = if seeded.whole(0, 1) == 0 { Problem::maximise() } else { Problem::minimise() };
-        let variables: Vec<_> = (0..seeded.whole(1, 4))
+    fn program(random: &mut Random) -> Problem {
+        let mut problem = if random.below(2) == 0 { Problem::maximise() } else { Problem::minimise() };
+        let variables: Vec<_> = (0..=random.below(4) as usize)
             .map(|at| {
-                let lower = seeded.real(-2.0, 1.0);
-                problem.variable(("x", at), seeded.real(-2.0, 2.0), lower..=lower + seeded.real(0.0, 4.0))
+                let lower = random.between(-2.0, 1.0);
+                problem.variable(
+                    ("x", at),
+                    random.between(-2.0, 2.0),
+                    lower..=lower + random.between(0.0, 4.0),
+                )
             })
             .collect();
-        for row in 0..seeded.whole(0, 4) {
+        for row in 0..random.below(5) as usize {
             let terms: Vec<_> =
-                variables.iter().map(|variable| (*variable, seeded.real(-1.0, 2.0))).collect();
-            let right = seeded.real(-1.0, 3.0);
-            match seeded.whole(0, 4) {
+                variables.iter().map(|variable| (*variable, random.between(-1.0, 2.0))).collect();
+            let right = random.between(-1.0, 3.0);
+            match random.below(5) {
                 0 => problem.equal(("r", row), terms, right),
                 1 => problem.at_least(("r", row), terms, right),
                 _ => problem.at_most(("r", row), terms, right),
@@ -115,7 +119,7 @@ mod tests {
     fn every_method_finds_what_trying_every_corner_finds() {
         let (mut solved, mut hopeless) = (0, 0);
         for seed in 0..600 {
-            let problem = random(&mut Seeded::new(seed));
+            let problem = program(&mut Random::new(seed));
             let Some((value, _)) = solve(&problem) else {
                 hopeless += 1;
                 for found in all(&problem) {
@@ -162,7 +166,7 @@ mod tests {
     #[test]
     fn duals_say_what_one_more_on_the_right_would_add() {
         for seed in 0..200 {
-            let mut problem = random(&mut Seeded::new(seed));
+            let mut problem = program(&mut Random::new(seed));
             let Ok(found) = problem.solve_interior() else { continue };
             for row in 0..problem.constraints() {
                 problem.right[row] += 1e-4;

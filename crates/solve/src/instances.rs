@@ -24,6 +24,21 @@ pub fn small(family: Family, random: &mut Random) -> Market {
     market(family, parties, models, random)
 }
 
+/// A small market in which some parties cannot run everywhere and some can use only so many GPUs.
+pub fn limited(family: Family, random: &mut Random) -> Market {
+    let mut market = small(family, random);
+    for party in 0..market.parties() {
+        let barred = random.below(market.models() as u64) as usize;
+        if random.chance(0.3) {
+            market.speedups.row_mut(party)[barred] = 0.0;
+        }
+        if random.chance(0.7) {
+            market.demands[party] = 0.5 + random.below(6) as f64;
+        }
+    }
+    market
+}
+
 /// A market of this size: capacities from 1 to 8 GPUs.
 pub fn market(family: Family, parties: usize, models: usize, random: &mut Random) -> Market {
     let mut rows: Vec<Vec<f64>> = (0..parties).map(|_| row(family, models, random)).collect();

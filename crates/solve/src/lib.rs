@@ -28,8 +28,6 @@ mod pairs;
 mod partial;
 mod problem;
 mod solution;
-#[cfg(test)]
-mod testing;
 mod total;
 mod vertex;
 

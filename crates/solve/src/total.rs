@@ -139,7 +139,7 @@ fn choice(market: &Market, party: usize, prices: &[f64]) -> Option<(usize, f64)>
 mod tests {
     use super::*;
     use crate::best_total;
-    use crate::instances::{FAMILIES, benchmark, small};
+    use crate::instances::{FAMILIES, benchmark, limited};
     use evenhand_core::Random;
 
     #[test]
@@ -161,16 +161,7 @@ mod tests {
     fn a_plain_program_agrees() {
         let mut random = Random::new(21);
         for round in 0..400 {
-            let mut market = small(FAMILIES[round % 3], &mut random);
-            for party in 0..market.parties() {
-                let barred = random.below(market.models() as u64) as usize;
-                if random.chance(0.3) {
-                    market.speedups.row_mut(party)[barred] = 0.0;
-                }
-                if random.chance(0.7) {
-                    market.demands[party] = 0.5 + random.below(6) as f64;
-                }
-            }
+            let market = limited(FAMILIES[round % 3], &mut random);
             let expected = best_total(&market, &vec![0.0; market.parties()]).unwrap().value;
             let division = max_total(&market, &Effort::default()).unwrap();
             assert!(division.gap() <= 1e-9, "round {round}: {} < {}", division.value, division.bound);

@@ -1,8 +1,9 @@
 //! Divisions without envy: worked examples, and random markets against the whole program.
 
 use super::{CooperativeOptions, cooperative};
-use crate::testing::{FAMILIES, Family, Seeded, market};
+use crate::instances::{self, FAMILIES, Family};
 use crate::{Division, Market, Matrix, Problem};
+use evenhand_core::Random;
 
 fn divide(market: &Market) -> Division {
     cooperative(market, &CooperativeOptions::default()).unwrap()
@@ -61,6 +62,22 @@ fn assert_close(found: &[f64], expected: &[f64]) {
     assert!(close, "{found:?} is not {expected:?}");
 }
 
+/// A market with weights from 1 to 3; in a free one some models will not do for some parties.
+fn market(random: &mut Random, family: Family, parties: usize, models: usize) -> Market {
+    let mut market = instances::market(family, parties, models, random);
+    if family == Family::Free {
+        for party in 0..parties {
+            for model in 1..models {
+                if random.chance(1.0 / 6.0) {
+                    market.speedups.row_mut(party)[model] = 0.0;
+                }
+            }
+        }
+    }
+    market.weights = (0..parties).map(|_| 1.0 + random.below(3) as f64).collect();
+    market
+}
+
 #[test]
 fn the_worked_examples_come_out() {
     let a = Market::new(Matrix::from_rows(&[[1.0, 2.0], [1.0, 5.0]]), vec![1.0, 1.0]);
@@ -99,9 +116,9 @@ fn without_envy_is_not_always_pareto_efficient() {
 fn every_random_market_is_divided_as_well_as_by_the_whole_program() {
     for seed in 0..450 {
         let family = FAMILIES[seed as usize % 3];
-        let mut seeded = Seeded::new(seed);
-        let (parties, models) = (seeded.whole(1, 8), seeded.whole(1, 5));
-        let market = market(&mut seeded, family, parties, models);
+        let mut random = Random::new(seed);
+        let (parties, models) = (1 + random.below(8) as usize, 1 + random.below(5) as usize);
+        let market = market(&mut random, family, parties, models);
         let case = format!("seed {seed}, {family:?}");
         let (division, best) = (divide(&market), whole(&market));
         assert_sound(&market, &division, &case);
@@ -115,9 +132,9 @@ fn every_random_market_is_divided_as_well_as_by_the_whole_program() {
 #[test]
 fn two_models_are_divided_by_thresholds_as_well_as_by_the_whole_program() {
     for seed in 0..60 {
-        let mut seeded = Seeded::new(1000 + seed);
-        let parties = seeded.whole(9, 25);
-        let market = market(&mut seeded, FAMILIES[seed as usize % 3], parties, 2);
+        let mut random = Random::new(1000 + seed);
+        let parties = 9 + random.below(17) as usize;
+        let market = market(&mut random, FAMILIES[seed as usize % 3], parties, 2);
         let (division, best) = (divide(&market), whole(&market));
         assert_sound(&market, &division, &format!("seed {seed}"));
         assert!((division.value - best).abs() <= 1e-7 * best, "seed {seed}: {} {best}", division.value);
@@ -128,9 +145,9 @@ fn two_models_are_divided_by_thresholds_as_well_as_by_the_whole_program() {
 #[test]
 fn a_weight_is_worth_as_many_parties() {
     for seed in 0..60 {
-        let mut seeded = Seeded::new(2000 + seed);
-        let (parties, models) = (seeded.whole(2, 5), seeded.whole(2, 4));
-        let weighted = market(&mut seeded, FAMILIES[seed as usize % 3], parties, models);
+        let mut random = Random::new(2000 + seed);
+        let (parties, models) = (2 + random.below(4) as usize, 2 + random.below(3) as usize);
+        let weighted = market(&mut random, FAMILIES[seed as usize % 3], parties, models);
         let (mut rows, mut whose) = (Vec::new(), Vec::new());
         for (party, weight) in weighted.weights.iter().enumerate() {
             for _ in 0..*weight as usize {
@@ -152,9 +169,9 @@ fn a_weight_is_worth_as_many_parties() {
 #[test]
 fn many_parties_pick_from_a_menu_and_the_gap_covers_what_that_loses() {
     for seed in 0..12 {
-        let mut seeded = Seeded::new(3000 + seed);
-        let models = seeded.whole(3, 5);
-        let market = market(&mut seeded, FAMILIES[seed as usize % 3], 40, models);
+        let mut random = Random::new(3000 + seed);
+        let models = 3 + random.below(3) as usize;
+        let market = market(&mut random, FAMILIES[seed as usize % 3], 40, models);
         let best = divide(&market);
         assert_sound(&market, &best, &format!("seed {seed}"));
         assert!(best.gap() < 1e-8, "seed {seed}: {}", best.gap());
@@ -185,8 +202,8 @@ fn a_model_that_nobody_can_use_and_rows_that_differ_in_scale_do_no_harm() {
 #[test]
 fn small_numbers_that_make_many_ways_equally_good_are_no_trouble() {
     for seed in 0..20 {
-        let mut seeded = Seeded::new(4000 + seed);
-        let mut market = market(&mut seeded, Family::Free, 24, 4);
+        let mut random = Random::new(4000 + seed);
+        let mut market = market(&mut random, Family::Free, 24, 4);
         for party in 0..24 {
             market.speedups.row_mut(party).iter_mut().for_each(|speedup| *speedup = speedup.ceil().min(3.0));
         }

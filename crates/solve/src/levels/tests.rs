@@ -1,5 +1,5 @@
 use super::*;
-use crate::instances::{FAMILIES, benchmark, small};
+use crate::instances::{FAMILIES, benchmark, limited, small};
 use evenhand_core::Random;
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 
@@ -138,16 +138,7 @@ fn every_method_agrees_with_a_plain_program() {
 fn demands_and_models_that_will_not_do_agree_with_a_plain_program() {
     let mut random = Random::new(8);
     for round in 0..600 {
-        let mut market = random_weights(small(FAMILIES[round % 3], &mut random), &mut random);
-        for party in 0..market.parties() {
-            let barred = random.below(market.models() as u64) as usize;
-            if random.chance(0.3) {
-                market.speedups.row_mut(party)[barred] = 0.0;
-            }
-            if random.chance(0.7) {
-                market.demands[party] = 0.5 + random.below(6) as f64;
-            }
-        }
+        let market = random_weights(limited(FAMILIES[round % 3], &mut random), &mut random);
         let expected = oracle(&market);
         let division = max_min(&market, &Effort::default()).unwrap();
         let place = format!("round {round}");
@@ -172,16 +163,7 @@ fn can_rise(market: &Market, division: &Division, party: usize) -> f64 {
 fn after_water_filling_nobody_can_rise_unless_another_falls() {
     let mut random = Random::new(9);
     for round in 0..200 {
-        let mut market = small(FAMILIES[round % 3], &mut random);
-        for party in 0..market.parties() {
-            if random.chance(0.3) {
-                let barred = random.below(market.models() as u64) as usize;
-                market.speedups.row_mut(party)[barred] = 0.0;
-            }
-            if random.chance(0.7) {
-                market.demands[party] = 0.5 + random.below(6) as f64;
-            }
-        }
+        let market = limited(FAMILIES[round % 3], &mut random);
         let division = water_filling(&market, &Effort::default()).unwrap();
         for party in 0..market.parties() {
             let rise = can_rise(&market, &division, party);
