@@ -56,7 +56,7 @@ fn cell(property: &Audited) -> Field {
     let remark = match (property.promised, property.held) {
         (_, None) => "not checked",
         (Some(true), Some(true)) => "promised, held",
-        (Some(true), Some(false)) => "promised, not held",
+        (Some(true), Some(false)) => "promised, not held here",
         (_, Some(true)) => "held",
         (_, Some(false)) => "",
     };

@@ -32,7 +32,7 @@ th:first-child,td:first-child{text-align:left}thead th{color:var(--soft);font-we
 table small{display:block;font-size:.85em;font-weight:400;opacity:.85}.audit th small{white-space:normal;min-width:200px}.audit th:last-child{text-align:left}
 .compare table{font-size:.8rem}.compare th,.compare td{padding:6px 5px}.compare th:first-child{padding-left:12px;position:sticky;left:0;background:var(--card)}
 details{padding:10px 14px;margin:10px 0}summary{cursor:pointer;font-weight:600}details .table{margin-top:10px;border:0}td.says{white-space:normal;text-align:left;min-width:260px;color:var(--soft)}
-@media(max-width:600px){body{padding:14px 12px 40px}h1{font-size:1.4rem}.cards{grid-template-columns:1fr 1fr;gap:8px}.card{padding:10px}.card b{font-size:1.25rem}figure{padding:10px}svg{font-size:15px}.small svg{font-size:11px}figure .wide svg{font-size:13px}}
+@media(max-width:600px){body{padding:14px 12px 40px}h1{font-size:1.4rem}.cards{grid-template-columns:1fr 1fr;gap:8px}.card{padding:10px}.card b{font-size:1.25rem}figure{padding:10px}svg{font-size:15px}.small svg{font-size:11px}figure .wide svg{font-size:13px}.audit th,.audit td{padding:6px 5px}.audit th small{min-width:120px}}
 @media print{details{break-inside:avoid}}
 ";
 
