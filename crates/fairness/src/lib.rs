@@ -8,6 +8,7 @@ mod finish_time;
 mod fluid;
 mod jain;
 mod lies;
+mod packable;
 mod strategy_resistance;
 mod water_fill;
 
@@ -15,5 +16,6 @@ pub use finish_time::{UNFAIR_ABOVE, rho_dynamic, rho_static};
 pub use fluid::{FluidJob, fluid_finishes};
 pub use jain::jain;
 pub use lies::LieKind;
+pub use packable::packable;
 pub use strategy_resistance::{Search, Temptation, strategy_resistance};
 pub use water_fill::water_fill;

@@ -45,6 +45,8 @@ pub struct Summary {
     pub peak_rss_mb: f64,
     pub ledger: Option<String>,
     pub audit: Option<Audit>,
+    #[serde(skip)]
+    pub packable: f64,
 }
 
 impl Summary {
@@ -92,6 +94,7 @@ impl Summary {
             peak_rss_mb: costs.peak_rss_mb,
             ledger: costs.ledger.clone(),
             audit,
+            packable: read("packable"),
         }
     }
 

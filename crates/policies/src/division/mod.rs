@@ -13,7 +13,6 @@
 //! gangs is made good later. A rule knows nothing of jobs, and the mechanism nothing of rules.
 
 mod handing_out;
-mod packable;
 mod parties;
 mod probing;
 pub(crate) mod rounding;

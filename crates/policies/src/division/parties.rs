@@ -1,8 +1,8 @@
 //! Who takes part in a division: a row for every tenant and class of jobs, or for every job.
 
-use super::packable::packable;
 use super::weights::tree_weights;
 use evenhand_core::{ClassIndex, GpuCount, Job, JobIndex, JobState, ModelIndex, Party, Snapshot, TenantId};
+use evenhand_fairness::packable;
 use evenhand_solve::{Market, Matrix};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,6 +5,7 @@
 mod completion;
 mod fairness;
 mod outcomes;
+mod packable;
 mod preemption;
 mod rounds;
 mod utilisation;
@@ -23,6 +24,7 @@ pub const METRICS: &[Entry] = &[
     waiting::ENTRY,
     fairness::ENTRY,
     utilisation::ENTRY,
+    packable::ENTRY,
     preemption::ENTRY,
     rounds::ENTRY,
 ];

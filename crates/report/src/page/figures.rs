@@ -57,9 +57,10 @@ fn fairness(summary: &Summary) -> Vec<String> {
 
 fn machine(summary: &Summary) -> Vec<String> {
     let used = format!(
-        "Share of the time of {} GPUs that was leased: {} GPU-hours.",
+        "Share of the time of {} GPUs that was leased: {} GPU-hours. Whole gangs could have used {}.",
         count(summary.gpus),
         amount(summary.gpu_hours),
+        percent(summary.packable),
     );
     let lost = format!(
         "Leases cut short for other jobs or to move. {} GPU-hours of work were lost with leases that ended early.",
