@@ -23,11 +23,12 @@ fn property(promise: Promise) -> Option<&'static str> {
         Promise::SharingIncentive => Some("sharing_incentive"),
         Promise::ParetoEfficient => Some("pareto"),
         Promise::EqualThroughput => Some("equal_throughput"),
-        // Jobs wait for whole gangs, which a division knows nothing of; otherwise it is the same.
-        Promise::WorkConserving => Some("all_used"),
-        Promise::NeverPreempts | Promise::CarriesBalances | Promise::InflationProof | Promise::Truthful => {
-            None
-        }
+        // Work-conserving is not "nothing wasted": gangs that do not fit leave GPUs idle, and a division knows of none.
+        Promise::WorkConserving
+        | Promise::NeverPreempts
+        | Promise::CarriesBalances
+        | Promise::InflationProof
+        | Promise::Truthful => None,
     }
 }
 
