@@ -8,26 +8,17 @@
 //! Parties with the same row, and the same floor for their demand, are one: what a class holds can be split in proportion to
 //! the floors. The program has a variable for each class and model, and a row for each class and each model.
 
-use crate::{Classes, Division, Market, Matrix, dot};
-use microlp::{ComparisonOp, OptimizationDirection, Problem, SolveOptions, Variable};
-use thiserror::Error;
+use crate::{Classes, Division, Market, Matrix, Problem, SolveError, Variable, dot};
 
-/// How far a row, scaled to numbers around 1, may be from holding.
-const FEASIBLE_WITHIN: f64 = 1e-9;
 /// A floor that is a smaller part than this of what the whole cluster would give is as good as none.
 const FLOOR_LEAST: f64 = 1e-12;
 /// A row with a floor is scaled to the floor, but by no more than this, or its numbers would be too far apart.
 const FLOOR_SCALE_LEAST: f64 = 1e-4;
 
-/// A linear program that the solver gave no answer to.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the linear program could not be solved: {0}")]
-pub struct Unsolved(pub String);
-
 /// The division of the largest total throughput in which party i has at least `floors[i]`.
 ///
 /// The market has been [checked](Market::check), and some division reaches the floors; else there is no answer.
-pub fn best_total(market: &Market, floors: &[f64]) -> Result<Division, Unsolved> {
+pub fn best_total(market: &Market, floors: &[f64]) -> Result<Division, SolveError> {
     assert_eq!(floors.len(), market.parties(), "a floor for every party");
     // Members of a class share what it holds in proportion to their floors, which stand where weights usually do. Without
     // any floor they share it equally.
@@ -45,15 +36,15 @@ pub fn best_total(market: &Market, floors: &[f64]) -> Result<Division, Unsolved>
 }
 
 /// The program in z_ij = x_ij / m_j, rows scaled to numbers around 1, so that the solver's tolerances mean what they say.
-fn simplex(market: &Market, floors: &[f64]) -> Result<Matrix, Unsolved> {
-    let mut problem = Problem::new(OptimizationDirection::Maximize);
+fn simplex(market: &Market, floors: &[f64]) -> Result<Matrix, SolveError> {
+    let mut problem = Problem::maximise();
     let mut columns: Vec<(usize, usize, Variable)> = Vec::new();
     let largest = market.speedups.rows().map(|row| dot(row, &market.capacity)).fold(0.0, f64::max);
     for (party, row) in market.speedups.rows().enumerate() {
         for (model, speedup) in row.iter().enumerate() {
             let all = speedup * market.capacity[model];
             if all > 0.0 {
-                columns.push((party, model, problem.add_var(all / largest, (0.0, f64::INFINITY))));
+                columns.push((party, model, problem.variable(("z", party, model), all / largest, 0.0..)));
             }
         }
     }
@@ -63,29 +54,26 @@ fn simplex(market: &Market, floors: &[f64]) -> Result<Matrix, Unsolved> {
         if floors[party] > FLOOR_LEAST * alone {
             let scale = floors[party].max(FLOOR_SCALE_LEAST * alone);
             let rate = |model: usize| market.speedups.row(party)[model] * market.capacity[model] / scale;
-            let row: Vec<_> = own.iter().map(|(_, model, column)| (*column, rate(*model))).collect();
-            problem.add_constraint(&row[..], ComparisonOp::Ge, floors[party] / scale);
+            let row = own.iter().map(|(_, model, column)| (*column, rate(*model)));
+            problem.at_least(("floor of party", party), row, floors[party] / scale);
         }
         let demand = market.demands[party];
         if demand < market.capacity.iter().sum() {
             let gpus = |model: usize| market.capacity[model] / demand;
-            let row: Vec<_> = own.iter().map(|(_, model, column)| (*column, gpus(*model))).collect();
-            problem.add_constraint(&row[..], ComparisonOp::Le, 1.0);
+            let row = own.iter().map(|(_, model, column)| (*column, gpus(*model)));
+            problem.at_most(("demand of party", party), row, 1.0);
         }
     }
     for model in 0..market.models() {
         let row: Vec<_> = columns.iter().filter(|column| column.1 == model).map(|c| (c.2, 1.0)).collect();
         if !row.is_empty() {
-            problem.add_constraint(&row[..], ComparisonOp::Le, 1.0);
+            problem.at_most(("capacity of model", model), row, 1.0);
         }
     }
-    let mut options = SolveOptions::default();
-    options.tolerances.feasibility = FEASIBLE_WITHIN;
-    let outcome = problem.solve_with(options).map_err(|error| Unsolved(error.to_string()))?;
-    let solution = outcome.into_solution().map_err(|_| Unsolved("it was interrupted".into()))?;
+    let solution = problem.solve_vertex()?;
     let mut shares = Matrix::zeros(market.parties(), market.models());
     for (party, model, column) in columns {
-        shares.row_mut(party)[model] = solution.var_value(column).max(0.0) * market.capacity[model];
+        shares.row_mut(party)[model] = solution[column].max(0.0) * market.capacity[model];
     }
     Ok(shares)
 }

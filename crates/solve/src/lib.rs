@@ -31,7 +31,7 @@ mod solution;
 mod total;
 mod vertex;
 
-pub use best_total::{Unsolved, best_total};
+pub use best_total::best_total;
 pub use classes::Classes;
 pub use cooperative::{CooperativeOptions, cooperative};
 pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, rise_by, water_filling};

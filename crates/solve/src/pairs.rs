@@ -7,9 +7,7 @@
 //! z_c    GPUs of model j(c) that both of a pair are on       v_ic  throughput of i on each of them       s_j  GPUs that can be shared
 //! ```
 
-use crate::best_total::Unsolved;
-use crate::{Division, Market, Matrix};
-use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
+use crate::{Division, Market, Matrix, Problem, SolveError, Variable};
 
 /// Two parties, or two members of one, on GPUs of one model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,13 +28,16 @@ pub fn max_min_paired(
     market: &Market,
     pairs: &[Pair],
     shareable: &[f64],
-) -> Result<(Division, Vec<f64>), Unsolved> {
-    let mut problem = Problem::new(OptimizationDirection::Maximize);
-    let t = problem.add_var(1.0, (0.0, f64::INFINITY));
-    let mut add = || problem.add_var(0.0, (0.0, f64::INFINITY));
-    let alone: Vec<Vec<Variable>> =
-        (0..market.parties()).map(|_| (0..market.models()).map(|_| add()).collect()).collect();
-    let together: Vec<Variable> = pairs.iter().map(|_| add()).collect();
+) -> Result<(Division, Vec<f64>), SolveError> {
+    let mut problem = Problem::maximise();
+    let t = problem.variable("t", 1.0, 0.0..);
+    let alone: Vec<Vec<Variable>> = (0..market.parties())
+        .map(|party| {
+            (0..market.models()).map(|model| problem.variable(("x", party, model), 0.0, 0.0..)).collect()
+        })
+        .collect();
+    let together: Vec<Variable> =
+        (0..pairs.len()).map(|pair| problem.variable(("z", pair), 0.0, 0.0..)).collect();
     let mut gains: Vec<Vec<(Variable, f64)>> = vec![Vec::new(); market.parties()];
     let mut times: Vec<Vec<(Variable, f64)>> = vec![Vec::new(); market.parties()];
     for (pair, column) in pairs.iter().zip(&together) {
@@ -54,28 +55,27 @@ pub fn max_min_paired(
     }
     for party in 0..market.parties() {
         let own = alone[party].iter().copied();
-        let mut row: Vec<_> = own.clone().zip(market.speedups.row(party).iter().copied()).collect();
-        row.extend(gains[party].iter().copied().chain([(t, -market.weights[party])]));
-        problem.add_constraint(row, ComparisonOp::Ge, 0.0);
+        let row = own.clone().zip(market.speedups.row(party).iter().copied());
+        let row = row.chain(gains[party].iter().copied()).chain([(t, -market.weights[party])]);
+        problem.at_least(("level of party", party), row, 0.0);
         if market.demands[party].is_finite() {
-            let row: Vec<_> = own.map(|x| (x, 1.0)).chain(times[party].iter().copied()).collect();
-            problem.add_constraint(row, ComparisonOp::Le, market.demands[party]);
+            let row = own.map(|x| (x, 1.0)).chain(times[party].iter().copied());
+            problem.at_most(("demand of party", party), row, market.demands[party]);
         }
     }
     for model in 0..market.models() {
         let on = || pairs.iter().zip(&together).filter(move |(pair, _)| pair.model == model);
         let shared: Vec<_> = on().map(|(_, z)| (*z, 1.0)).collect();
-        let all: Vec<_> = alone.iter().map(|row| (row[model], 1.0)).chain(shared.iter().copied()).collect();
-        problem.add_constraint(all, ComparisonOp::Le, market.capacity[model]);
-        problem.add_constraint(shared, ComparisonOp::Le, shareable[model]);
+        let all = alone.iter().map(|row| (row[model], 1.0)).chain(shared.iter().copied());
+        problem.at_most(("capacity of model", model), all, market.capacity[model]);
+        problem.at_most(("GPUs to share of model", model), shared, shareable[model]);
     }
-    let outcome = problem.solve().map_err(|error| Unsolved(error.to_string()))?;
-    let solution = outcome.into_solution().map_err(|_| Unsolved("it was interrupted".into()))?;
-    let together: Vec<f64> = together.iter().map(|column| solution.var_value(*column).max(0.0)).collect();
+    let solution = problem.solve_vertex()?;
+    let together: Vec<f64> = together.iter().map(|column| solution[*column].max(0.0)).collect();
     let mut shares = Matrix::zeros(market.parties(), market.models());
     for (party, row) in alone.iter().enumerate() {
         for (model, column) in row.iter().enumerate() {
-            shares.row_mut(party)[model] = solution.var_value(*column).max(0.0);
+            shares.row_mut(party)[model] = solution[*column].max(0.0);
         }
     }
     for (pair, gpus) in pairs.iter().zip(&together) {
@@ -83,7 +83,7 @@ pub fn max_min_paired(
             shares.row_mut(party)[pair.model] += gpus;
         }
     }
-    let value = solution.objective();
+    let value = solution.value;
     Ok((Division { shares, value, bound: value, prices: Vec::new(), steps: 0 }, together))
 }
 

@@ -1,6 +1,6 @@
 //! What a check comes to, and what is said of a property.
 
-use evenhand_solve::{Market, Matrix, Unsolved};
+use evenhand_solve::{Market, Matrix, SolveError};
 
 /// A violation up to this size, relative to what is due, is taken for the rounding of a solver.
 pub const TOLERANCE: f64 = 1e-6;
@@ -47,7 +47,7 @@ pub struct Property {
     /// In symbols, and where it comes from.
     pub definition: &'static str,
     /// Looks for the worst violation. Fails only where a linear program is to be solved and is not.
-    pub check: fn(&Market, &Matrix) -> Result<Finding, Unsolved>,
+    pub check: fn(&Market, &Matrix) -> Result<Finding, SolveError>,
     /// The worst violation in a sentence, for a finding of this property that does not hold.
     pub explain: fn(&Market, &Matrix, &Finding, Names<'_>) -> String,
 }

@@ -12,7 +12,7 @@
 
 use super::finding::percent;
 use super::{Finding, Names, Property, assert_shape, in_use, throughputs};
-use evenhand_solve::{Division, Market, Matrix, Unsolved, best_total};
+use evenhand_solve::{Division, Market, Matrix, SolveError, best_total};
 
 /// The registry's line.
 pub(super) const ENTRY: Property = Property {
@@ -26,7 +26,7 @@ pub(super) const ENTRY: Property = Property {
 };
 
 /// The largest gain in total throughput with nobody worse off: `who` is the party that would gain most of its own.
-pub fn pareto(market: &Market, shares: &Matrix) -> Result<Finding, Unsolved> {
+pub fn pareto(market: &Market, shares: &Matrix) -> Result<Finding, SolveError> {
     assert_shape(market, shares);
     let now = throughputs(market, shares);
     let better = dominating(market, shares, &now)?;
@@ -41,7 +41,7 @@ pub fn pareto(market: &Market, shares: &Matrix) -> Result<Finding, Unsolved> {
 }
 
 /// The division of the largest total in which nobody is worse off.
-fn dominating(market: &Market, shares: &Matrix, now: &[f64]) -> Result<Division, Unsolved> {
+fn dominating(market: &Market, shares: &Matrix, now: &[f64]) -> Result<Division, SolveError> {
     // Shares may exceed the capacity by a rounding; the program must find at least what there is.
     let mut used = vec![0.0; market.models()];
     for (party, share) in shares.rows().enumerate() {

@@ -11,7 +11,7 @@
 use super::kind_curves::Stretch;
 use super::rounded;
 use evenhand_fairness::division::pareto;
-use evenhand_solve::{Market, Matrix, Unsolved, best_total, dot};
+use evenhand_solve::{Market, Matrix, best_total, dot};
 
 /// More kinds than this in one stretch, and the linear programs could take seconds.
 pub const KINDS_MAX: usize = 200;
@@ -83,10 +83,10 @@ fn unopposed(market: &Market, shares: &Matrix, total: f64) -> Result<(f64, Optio
     let finding = pareto(market, shares).map_err(|error| error.to_string())?;
     // Where nobody has anything, nobody can be worse off.
     let better = if total > 0.0 { Ok(total * (1.0 + finding.worst)) } else { most(market) };
-    Ok((better.map_err(|error| error.to_string())?, finding.who.first().copied()))
+    Ok((better?, finding.who.first().copied()))
 }
 
-fn most(market: &Market) -> Result<f64, Unsolved> {
+fn most(market: &Market) -> Result<f64, String> {
     // Nobody's floor matters here, so kinds that gain alike are one, whoever they belong to.
     let mut alike: Vec<(Vec<f64>, f64)> = Vec::new();
     let rows = market.speedups.rows().map(|row| row.iter().copied().map(rounded).collect::<Vec<f64>>());
@@ -97,10 +97,10 @@ fn most(market: &Market) -> Result<f64, Unsolved> {
         }
     }
     if alike.len() > KINDS_MAX {
-        return Err(Unsolved(format!("more than {KINDS_MAX} kinds of jobs at once")));
+        return Err(format!("more than {KINDS_MAX} kinds of jobs at once"));
     }
     let (rows, demands): (Vec<Vec<f64>>, Vec<f64>) = alike.into_iter().unzip();
     let floors = vec![0.0; rows.len()];
     let market = Market::new(Matrix::from_rows(&rows), market.capacity.clone()).demanding(demands);
-    Ok(best_total(&market, &floors)?.value)
+    best_total(&market, &floors).map(|best| best.value).map_err(|error| error.to_string())
 }
