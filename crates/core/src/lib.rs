@@ -20,6 +20,7 @@ mod memory;
 mod names;
 mod parameters;
 mod plan;
+mod reason;
 mod record;
 mod seed;
 mod snapshot;
@@ -48,9 +49,8 @@ pub use ledger::{LedgerError, LedgerReader, LedgerWriter, TornLine};
 pub use memory::Memory;
 pub use names::nearest;
 pub use parameters::{Choice, ParameterError, ParameterSpec, Parameters};
-pub use plan::{
-    Drop, Grant, Others, Party, Plan, PlanError, Quality, Reason, Shares, Sharing, SharingMode, Site,
-};
+pub use plan::{Drop, Grant, Others, Party, Plan, PlanError, Quality, Shares, Sharing, SharingMode, Site};
+pub use reason::Reason;
 pub use record::{BidError, Decision, EngineConfig, Header, LEDGER_VERSION, Note, Record};
 pub use seed::Random;
 pub use snapshot::{Jobs, Occasion, Snapshot};
