@@ -74,21 +74,27 @@ impl Bundles {
 /// same rule.
 pub fn cooperative(market: &Market, options: &CooperativeOptions) -> Result<Division, SolveError> {
     market.check()?;
-    demands::within(market, |market| without_demands(market, options))
+    demands::within(market, |market| Ok(without_demands(market, options)))
 }
 
-fn without_demands(market: &Market, options: &CooperativeOptions) -> Result<Division, SolveError> {
+fn without_demands(market: &Market, options: &CooperativeOptions) -> Division {
     let classes = Classes::of(market);
     let tastes = Tastes::of(&classes.market);
     let bundles = match tastes.directions.columns() {
-        0 => Bundles { shares: Matrix::zeros(tastes.len(), 0), bound: 0.0, steps: 0 },
-        1 => tastes.in_proportion(),
-        2 => thresholds::divide(&tastes),
-        _ if tastes.len() <= options.exact_parties_max => exact::divide(&tastes)?,
-        _ => menus::divide(&tastes, options.bundles_max)?,
+        0 => Ok(Bundles { shares: Matrix::zeros(tastes.len(), 0), bound: 0.0, steps: 0 }),
+        1 => Ok(tastes.in_proportion()),
+        2 => Ok(thresholds::divide(&tastes)),
+        _ if tastes.len() <= options.exact_parties_max => exact::divide(&tastes),
+        _ => menus::divide(&tastes, options.bundles_max),
     };
+    // The program always has an answer, so a failure is one of arithmetic: speedups that are a million millions apart, say.
+    // Then everybody gets its part of every model, which nobody envies, and the gap says what that may lose.
+    let bundles = bundles.unwrap_or_else(|_| Bundles {
+        bound: certificate::bound(&tastes, std::iter::empty()),
+        ..tastes.in_proportion()
+    });
     let shares = tastes.expand(&classes.market, &bundles.shares);
     let value = (0..shares.len()).map(|party| classes.market.throughput(party, shares.row(party))).sum();
     let (bound, steps) = (bundles.bound.max(value), bundles.steps);
-    Ok(classes.expand(Division { shares, value, bound, prices: Vec::new(), steps }))
+    classes.expand(Division { shares, value, bound, prices: Vec::new(), steps })
 }

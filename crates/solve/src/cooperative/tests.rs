@@ -218,3 +218,18 @@ fn small_numbers_that_make_many_ways_equally_good_are_no_trouble() {
         assert!(division.gap() < 1e-8, "seed {seed}: {}", division.gap());
     }
 }
+
+#[test]
+fn where_arithmetic_fails_nobody_envies_anybody_and_the_gap_says_so() {
+    let rows = [[1.0, 1e12, 0.0], [1e-9, 1.0, 3.0], [0.0, 0.0, 5.0], [1.0, 1.0, 1.0]];
+    let market = Market::new(Matrix::from_rows(&rows), vec![3.0; 3]);
+    let division = cooperative(&market, &CooperativeOptions::default()).unwrap();
+    assert!(division.value <= division.bound && division.bound.is_finite());
+    for party in 0..4 {
+        let own = market.throughput(party, division.shares.row(party));
+        for other in 0..4 {
+            let theirs = market.throughput(party, division.shares.row(other));
+            assert!(own >= theirs * (1.0 - 1e-9), "{party} envies {other}: {theirs} over {own}");
+        }
+    }
+}
