@@ -7,7 +7,7 @@ use super::parties::{Parties, Row};
 use super::probing::probes;
 use super::rounding::{Claim, Queue};
 use crate::fill::Room;
-use evenhand_core::{GpuCount, Grant, Job, JobId, JobIndex, ModelIndex, Plan, Reason, Site, Snapshot, Span};
+use evenhand_core::{GpuCount, Grant, Job, JobId, ModelIndex, Plan, Reason, Site, Snapshot, Span};
 use evenhand_solve::Division;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -53,6 +53,12 @@ struct Handing<'a> {
     room: Room<'a>,
     due: bool,
     granted: BTreeMap<JobId, (Grant, Option<ModelIndex>)>,
+}
+
+/// Places of a party's jobs in the order they are served, and how far that has come. Whoever was granted GPUs is passed for good.
+struct Line {
+    order: Vec<usize>,
+    next: usize,
 }
 
 /// GPUs that each party should still hold of each model: one row of models after the other.
@@ -102,9 +108,12 @@ impl<'a> Handing<'a> {
     fn probe(&mut self, claims: &mut Claims) {
         for (party, model) in probes(self.snapshot, self.parties) {
             let row = &self.parties.rows[party];
-            let granted = self
-                .grant_next(row, model, Self::glad, Reason::Probe)
-                .or_else(|| self.grant_next(row, model, Self::anybody, Reason::Probe));
+            let granted = [Self::glad, Self::anybody].into_iter().find_map(
+                |may: fn(&Self, &Job, ModelIndex) -> bool| {
+                    let mut line = self.line(row, model, may);
+                    self.grant_next(row, model, &mut line, Reason::Probe)
+                },
+            );
             if let Some(gpus) = granted {
                 claims[party * self.models() + usize::from(model.0)] -= f64::from(gpus.0);
             }
@@ -121,6 +130,7 @@ impl<'a> Handing<'a> {
         let models = self.models();
         let shares: Vec<f64> = division.shares.rows().flatten().copied().collect();
         let mut queue = Queue::default();
+        let mut lines: BTreeMap<usize, Line> = BTreeMap::new();
         for place in 0..claims.len() {
             let gang = self.parties.rows[place / models].gang.0;
             let coming = std::slice::from_ref(&shares[place]);
@@ -128,8 +138,9 @@ impl<'a> Handing<'a> {
         }
         while let Some(mut claim) = queue.pop() {
             let (party, model) = (claim.place / models, ModelIndex((claim.place % models) as u16));
-            let granted = self.grant_next(&self.parties.rows[party], model, may, Reason::MostOwed);
-            if let Some(gpus) = granted {
+            let row = &self.parties.rows[party];
+            let line = lines.entry(claim.place).or_insert_with(|| self.line(row, model, may));
+            if let Some(gpus) = self.grant_next(row, model, line, Reason::MostOwed) {
                 claim.gpus -= f64::from(gpus.0);
                 claims[claim.place] = claim.gpus;
                 queue.push(claim);
@@ -138,21 +149,31 @@ impl<'a> Handing<'a> {
         claims
     }
 
-    /// Grants GPUs of a model to the next job of a party: one that is there already, or else the one that waits longest.
+    /// The jobs of a party that may be granted GPUs of a model: those that are there already, then as they are served.
+    fn line(&self, row: &Row<'a>, model: ModelIndex, may: fn(&Self, &Job, ModelIndex) -> bool) -> Line {
+        let mut order: Vec<usize> =
+            (0..row.jobs.len()).filter(|at| may(self, row.jobs[*at].1, model)).collect();
+        let elsewhere = |at: &usize| self.held(row.jobs[*at].1).is_none_or(|(held, _)| held != model);
+        order.sort_by_key(elsewhere);
+        Line { order, next: 0 }
+    }
+
+    /// Grants GPUs of a model to the next job in line.
     fn grant_next(
         &mut self,
         row: &Row<'a>,
         model: ModelIndex,
-        may: fn(&Self, &Job, ModelIndex) -> bool,
+        line: &mut Line,
         reason: Reason,
     ) -> Option<GpuCount> {
         if row.gang > self.room.free(model) && self.due {
             return None;
         }
-        let open =
-            |(_, job): &&(JobIndex, &Job)| !self.granted.contains_key(&job.spec.id) && may(self, job, model);
-        let here = |(_, job): &(JobIndex, &Job)| self.held(job).is_none_or(|(held, _)| held != model);
-        let (index, job) = *row.jobs.iter().filter(open).min_by_key(|entry| here(entry))?;
+        let granted = |at: &usize| self.granted.contains_key(&row.jobs[*at].1.spec.id);
+        while line.order.get(line.next).is_some_and(granted) {
+            line.next += 1;
+        }
+        let (index, job) = row.jobs[*line.order.get(line.next)?];
         let grant = self.room.grant_on(index, job, model, reason)?;
         let gpus = grant.gpus;
         self.granted.insert(job.spec.id, (grant, Some(model)));
