@@ -6,9 +6,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use evenhand_core::{
-    Abilities, AppId, Backend, BackendError, BidRow, BidTable, Command, Event, GpuCount, GpuId, GpuSet,
-    Grant, Job, JobId, Limits, Memory, Note, Occasion, Offer, Others, Plan, Policy, PolicyError, Ratio,
-    Reason, Record, RegimeSpec, Sharing, SharingMode, Site, Snapshot, Span, Time, Work,
+    AGENT_VERSION, Abilities, Answer, AppId, Backend, BackendError, BidRow, BidTable, Command, Event,
+    GpuCount, GpuId, GpuSet, Grant, Invitation, Job, JobId, Limits, Memory, Note, Occasion, Offer,
+    OfferedNode, Others, Plan, Policy, PolicyError, Ratio, Reason, Record, RegimeSpec, Sharing, SharingMode,
+    Site, Snapshot, Span, Time, Work,
 };
 use evenhand_policies::{Entry, Promise};
 use evenhand_tests::{Stage, engine_with, policy};
@@ -70,10 +71,16 @@ impl Policy for Auction {
             return Ok(plan);
         }
         if snapshot.occasion != Occasion::Bids {
-            let free =
-                |node: &evenhand_core::Node| (node.id, GpuCount(snapshot.cluster.free.on(node.id).count()));
-            let nodes: Vec<_> = snapshot.cluster.nodes.iter().map(free).collect();
-            plan.offers = snapshot.apps.keys().map(|app| Offer { app: *app, nodes: nodes.clone() }).collect();
+            let free = |node: &evenhand_core::Node| OfferedNode {
+                node: node.id,
+                rack: node.rack,
+                model: node.model,
+                gpus: GpuCount(snapshot.cluster.free.on(node.id).count()),
+            };
+            let nodes = snapshot.cluster.nodes.iter().map(free).collect();
+            let (version, round, lease) = (AGENT_VERSION, snapshot.round, Span::from_minutes(1));
+            let offer = Offer { version, round, lease, reply_by: snapshot.now, nodes };
+            plan.invitation = Some(Invitation { to: snapshot.apps.keys().copied().collect(), offer });
             return Ok(plan);
         }
         let worth = |job: &&Job| {
@@ -105,11 +112,12 @@ impl<W: Backend> Backend for Bidding<W> {
         }
     }
     fn execute(&mut self, now: Time, command: &Command) -> Result<(), BackendError> {
-        if let Command::AskForBids { .. } = command {
+        if let Command::AskForBids(invitation) = command {
             // App 2 is silent, app 9 does not exist.
             for (app, rho) in [(0, 1.5), (1, 3.0), (9, 99.0)] {
-                let rows = vec![BidRow { nodes: Vec::new(), rho: Ratio::new(rho).unwrap() }];
-                self.bids.push_back((now, Event::Bid { app: AppId(app), table: BidTable { rows } }));
+                let rows = vec![BidRow { parts: Vec::new(), rho: Ratio::new(rho).unwrap() }];
+                let answer = Answer::Table(BidTable { round: invitation.offer.round, rows });
+                self.bids.push_back((now, Event::Bid { app: AppId(app), answer }));
             }
         }
         self.world.execute(now, command)

@@ -55,7 +55,7 @@ impl Stage {
     pub fn app(mut self) -> Self {
         let tenant = TenantId(self.workload.tenants.len().saturating_sub(1) as u32);
         let id = AppId(self.workload.apps.len() as u64);
-        self.workload.apps.push(App { id, tenant, goal: Goal::AllJobs, jobs: Vec::new() });
+        self.workload.apps.push(App::new(id, tenant, Goal::AllJobs));
         self
     }
 

@@ -1,9 +1,8 @@
 //! What happened, and what should.
 
-use crate::{App, GpuCount, GpuSet};
 use crate::{
-    AppId, Choice, Demand, GpuModel, JobId, JobSpec, Lease, LeaseId, Node, NodeId, Ratio, Regime, Round,
-    Span, Tenant, Time, Work,
+    Answer, App, AppId, Choice, Demand, GpuModel, GpuSet, Invitation, JobId, JobSpec, Lease, LeaseId, Loss,
+    Node, NodeId, Regime, Round, Span, Tenant, Time, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -18,6 +17,14 @@ pub enum Event {
     TenantChanged(Tenant),
     /// An app appears.
     AppOpened(App),
+    /// An app has reached its goal or given up: what is left of its jobs is retired.
+    AppClosed {
+        /// Which.
+        app: AppId,
+        /// The job that its tuner likes best.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        best: Option<JobId>,
+    },
     /// A job arrives.
     Submitted(Arc<JobSpec>),
     /// Its submitter wants it gone.
@@ -57,7 +64,7 @@ pub enum Event {
         worked: Option<Span>,
         /// The loss, if the job reports it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        loss: Option<f64>,
+        loss: Option<Loss>,
     },
     /// What a job was measured to ask of its GPUs.
     Telemetry {
@@ -88,8 +95,8 @@ pub enum Event {
     Bid {
         /// Which app.
         app: AppId,
-        /// What each part of the offer is worth to it.
-        table: BidTable,
+        /// What each part of the offer is worth to it, or why that cannot be told.
+        answer: Answer,
     },
     /// The alarm that the engine asked for.
     RoundDue(Round),
@@ -179,12 +186,7 @@ pub enum Command {
         attained: crate::GpuTime,
     },
     /// Ask apps for bids; answers come as `Bid` events.
-    AskForBids {
-        /// What is shown to whom.
-        offers: Vec<Offer>,
-        /// Later answers count as none.
-        until: Time,
-    },
+    AskForBids(Invitation),
     /// Deliver `RoundDue` then. There is one alarm: a new one replaces the old.
     WakeAt(Time, Round),
 }
@@ -203,29 +205,4 @@ pub enum StopReason {
     Held,
     /// Its tuner stopped it.
     Retired,
-}
-
-/// GPUs shown to one app.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Offer {
-    /// To whom.
-    pub app: AppId,
-    /// Free GPUs, as counts per node: identical GPUs need no names.
-    pub nodes: Vec<(NodeId, GpuCount)>,
-}
-
-/// What parts of an offer are worth to an app.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct BidTable {
-    /// Row 0 is "nothing new".
-    pub rows: Vec<BidRow>,
-}
-
-/// One line of a bid table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BidRow {
-    /// GPUs per node.
-    pub nodes: Vec<(NodeId, GpuCount)>,
-    /// The finish-time fairness ratio the app would reach with them.
-    pub rho: Ratio,
 }

@@ -1,8 +1,8 @@
 //! Jobs: what was asked for, and what has happened so far.
 
 use crate::{
-    AppId, Bytes, ClassIndex, GpuCount, GpuTime, Host, JobId, LeaseId, MODELS_MAX, ModelIndex, PerModel,
-    Rate, Ratio, Span, TenantId, Time, Work,
+    AgentSeat, AppId, Bytes, ClassIndex, GpuCount, GpuTime, Host, JobId, LeaseId, Loss, MODELS_MAX,
+    ModelIndex, PerModel, Rate, Ratio, Span, TenantId, Time, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -233,6 +233,9 @@ pub struct JobSpec {
     /// Declared work until finished, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
+    /// The loss at which it is finished, if it is reached before `work` is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Loss>,
     /// Announced changes of batch size, in the order of work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regimes: Vec<RegimeSpec>,
@@ -266,6 +269,7 @@ impl JobSpec {
             after: Vec::new(),
             sharing: Consent::default(),
             work,
+            target: None,
             regimes: Vec::new(),
             deadline: None,
             restart: Restart::default(),
@@ -387,9 +391,22 @@ pub struct App {
     pub tenant: TenantId,
     /// When it is finished.
     pub goal: Goal,
+    /// Where its agent lives.
+    #[serde(default, skip_serializing_if = "default")]
+    pub agent: AgentSeat,
+    /// When it appeared.
+    #[serde(skip)]
+    pub opened: Time,
     /// Its active jobs, in order of number.
     #[serde(skip)]
     pub jobs: Vec<JobId>,
+}
+
+impl App {
+    /// An app without jobs yet, with its agent inside.
+    pub fn new(id: AppId, tenant: TenantId, goal: Goal) -> Self {
+        Self { id, tenant, goal, agent: AgentSeat::Inside, opened: Time::ZERO, jobs: Vec::new() }
+    }
 }
 
 #[cfg(test)]

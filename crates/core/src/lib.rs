@@ -4,6 +4,7 @@
 //! [`Backend`] is a world that turns [`Command`]s into [`Event`]s; the ledger holds one [`Record`] per event.
 //! Nothing in here performs I/O, reads a clock, or knows which world it is in.
 
+mod agent;
 mod balance;
 mod class;
 mod cluster;
@@ -28,6 +29,10 @@ mod table;
 mod tenant;
 mod units;
 
+pub use agent::{
+    AGENT_VERSION, Agent, AgentSeat, Answer, Auction, BID_ROWS_MAX, BidError, BidRow, BidTable, Bidder,
+    Invitation, Offer, OfferedNode, Part, RawBid, RawRow, RhoQuery, RhoReport,
+};
 pub use balance::Balances;
 pub use class::{Class, ClassKey, Classes};
 pub use cluster::{Cluster, GpuModel, Health, Host, MODELS_MAX, Node, Rack};
@@ -35,7 +40,7 @@ pub use contract::{
     Abilities, Backend, BackendError, Better, Limits, Metric, Moved, Placement, Placer, Policy, PolicyError,
     Predictor, Reading, Sample, Unit,
 };
-pub use event::{BidRow, BidTable, Command, EndCause, Event, Offer, Outcome, Retry, StopReason};
+pub use event::{Command, EndCause, Event, Outcome, Retry, StopReason};
 pub use forecast::{Demand, Forecast, Interference, RegimeForecast, TimeSlicing};
 pub use free::FreeIndex;
 pub use gpus::{GPUS_PER_NODE_MAX, GpuMask, GpuSet, Seat};
@@ -51,11 +56,11 @@ pub use names::nearest;
 pub use parameters::{Choice, ParameterError, ParameterSpec, Parameters};
 pub use plan::{Drop, Grant, Others, Party, Plan, PlanError, Quality, Shares, Sharing, SharingMode, Site};
 pub use reason::Reason;
-pub use record::{BidError, Decision, EngineConfig, Header, LEDGER_VERSION, Note, Record};
+pub use record::{Decision, EngineConfig, Header, LEDGER_VERSION, Note, Record};
 pub use seed::Random;
 pub use snapshot::{Jobs, Occasion, Snapshot};
 pub use table::{ClassIndex, JobIndex, ModelIndex, PerModel, Place, Table};
 pub use tenant::{Tenant, Tenants};
 pub use units::{
-    Bytes, Estimate, GpuCount, GpuTime, Rate, Ratio, Round, Span, Time, UnitError, Weight, Work,
+    Bytes, Estimate, GpuCount, GpuTime, Loss, Rate, Ratio, Round, Span, Time, UnitError, Weight, Work,
 };

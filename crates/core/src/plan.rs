@@ -1,11 +1,12 @@
 //! Everything a policy may say, and the check that it may be said.
 
 use crate::{
-    AppId, ClassIndex, GpuCount, GpuSet, Job, JobId, JobState, Locality, Memory, ModelIndex, Offer, PerModel,
-    Ratio, Reason, Snapshot, Span, TenantId, Time,
+    AppId, Auction, ClassIndex, GpuCount, GpuSet, Invitation, Job, JobId, JobState, Locality, Memory,
+    ModelIndex, PerModel, Ratio, Reason, Snapshot, Span, TenantId, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// A decision.
@@ -26,8 +27,11 @@ pub struct Plan {
     pub quality: Quality,
     /// Jobs that got nothing, and the constraint that was in their way.
     pub refused: Vec<(JobId, Reason)>,
-    /// GPUs shown to apps before a second decision (auctions); empty = this decision is final.
-    pub offers: Vec<Offer>,
+    /// GPUs to be shown to apps whose agents live outside, before a second decision; `None` = this decision is final.
+    /// In a world that cannot ask, this decision is final too.
+    pub invitation: Option<Invitation>,
+    /// The auction that the grants came out of.
+    pub auction: Option<Arc<Auction>>,
     /// Decide again by then at the latest, whatever happens.
     pub again: Option<Time>,
     /// What the policy wants to find in `previous` next time.

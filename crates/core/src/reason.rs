@@ -34,12 +34,20 @@ pub enum Reason {
     LargestGain,
     /// It is to be found out how fast it is on such GPUs.
     Probe,
+    /// Its app won them in the auction.
+    Won,
+    /// Its app holds a lease that is not over.
+    LeaseRuns,
     /// Nobody with a better claim can use the GPUs.
     LeftOver,
     /// The last valid plan stands.
     CarriedOver,
     /// The best assignment of waiting jobs to GPUs starts it later.
     MatchedLater,
+    /// Its app bid in the auction, and others won.
+    Outbid,
+    /// Apps that are worse off were asked first.
+    NotAsked,
     /// Its party has received all that it is owed, and the policy lends nothing.
     NoClaim,
     /// Not enough free GPUs.
@@ -74,9 +82,13 @@ impl Reason {
             Self::Packed => "it runs well beside the job already on the GPU",
             Self::LargestGain => "GPUs do it the most good",
             Self::Probe => "it is to be found out how fast it is there",
+            Self::Won => "its app won them in the auction",
+            Self::LeaseRuns => "its lease is not over yet",
             Self::LeftOver => "nobody with a better claim can use the GPUs",
             Self::MatchedLater => "the best assignment of GPUs starts it later",
             Self::CarriedOver => "the last valid plan stands",
+            Self::Outbid => "its app bid in the auction, and others won",
+            Self::NotAsked => "apps that are worse off were asked first",
             Self::NoClaim => "its party has received all that it is owed",
             Self::NoRoom => "not enough GPUs are free",
             Self::Fragmented => "enough GPUs are free, but not close enough together",

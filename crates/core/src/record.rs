@@ -1,10 +1,11 @@
 //! The ledger's lines: what happened, what was decided, and what is worth noting about it.
 
 use crate::{
-    Abilities, Choice, Command, Event, GpuCount, JobId, LeaseId, Limits, NodeId, Occasion, Party, PerModel,
-    PlanError, PolicyError, Quality, Reason, Round, Span, Time,
+    Abilities, Auction, Choice, Command, Event, GpuCount, JobId, LeaseId, Limits, NodeId, Occasion, Party,
+    PerModel, PlanError, PolicyError, Quality, Reason, Round, Span, Time,
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The version of the ledger's format. A reader refuses what it does not know.
 pub const LEDGER_VERSION: u32 = 1;
@@ -103,6 +104,9 @@ pub struct Decision {
     /// Fractional entitlements of tenants, apps and classes, if the policy gives them and they changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<(Party, PerModel<f64>)>,
+    /// The auction it came out of, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auction: Option<Arc<Auction>>,
 }
 
 fn is_rule(quality: &Quality) -> bool {
@@ -133,7 +137,7 @@ pub enum Note {
         /// Whose.
         app: crate::AppId,
         /// Why.
-        reason: BidError,
+        reason: crate::BidError,
     },
     /// An event that makes no sense now (a lease that has ended, a job that is unknown) was ignored.
     Ignored,
@@ -144,14 +148,6 @@ pub enum Note {
         /// What it asks for.
         gpus: GpuCount,
     },
-}
-
-/// Why a bid was not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BidError {
-    /// The app was not asked, or answered too late.
-    NotAsked,
 }
 
 /// Written by name in the ledger.

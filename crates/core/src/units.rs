@@ -153,6 +153,9 @@ pub enum UnitError {
     /// Ratios are finite and not negative.
     #[error("a ratio is a number of at least 0, not {0}")]
     Ratio(f64),
+    /// Losses are finite and not negative.
+    #[error("a loss is a number of at least 0, not {0}")]
+    Loss(f64),
 }
 
 macro_rules! float {
@@ -193,6 +196,8 @@ float!(/// Steps per second: zero means "cannot run".
     Rate, |v| v.is_finite() && v >= 0.0);
 float!(/// A slowdown, a speed-up or a fairness ratio: at least 0.
     Ratio, |v| v.is_finite() && v >= 0.0);
+float!(/// How wrong a model still is, in the job's own measure: at least 0, less is better.
+    Loss, |v| v.is_finite() && v >= 0.0);
 
 impl Weight {
     /// The weight of someone who has none set.

@@ -2,8 +2,8 @@
 
 use crate::{Engine, Step};
 use evenhand_core::{
-    Command, Event, GpuTime, Job, JobId, JobSpec, JobState, LeaseState, Note, Outcome, PerModel, Regime,
-    Span, StopReason, Work,
+    AppId, Command, Event, GpuTime, Job, JobId, JobSpec, JobState, LeaseState, Note, Outcome, PerModel,
+    Regime, Span, StopReason, Work,
 };
 use std::sync::Arc;
 
@@ -63,6 +63,17 @@ impl Engine {
         }
         if self.state.jobs.by_id(id).is_some_and(|job| job.lease().is_none()) {
             self.end_job(id, outcome, step);
+        }
+    }
+
+    /// An app is over, and with it all its jobs.
+    pub(crate) fn app_closed(&mut self, id: AppId, step: &mut Step) {
+        let Some(app) = Arc::make_mut(&mut self.state.apps).remove(&id) else {
+            step.notes.push(Note::Ignored);
+            return;
+        };
+        for job in app.jobs {
+            self.unwanted(job, Outcome::Retired, step);
         }
     }
 

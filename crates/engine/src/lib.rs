@@ -85,6 +85,7 @@ impl Engine {
             Event::ModelAdded(model) => self.state.model_added(model),
             Event::TenantChanged(tenant) => self.state.tenant_changed(tenant),
             Event::AppOpened(app) => self.state.app_opened(app),
+            Event::AppClosed { app, .. } => self.app_closed(*app, step),
             Event::Submitted(spec) => self.submitted(spec, step),
             Event::Cancelled(job) => self.unwanted(*job, evenhand_core::Outcome::Cancelled, step),
             Event::Retired(job) => self.unwanted(*job, evenhand_core::Outcome::Retired, step),
@@ -104,7 +105,7 @@ impl Engine {
                 self.lease_ended(*lease, (*done, *saved), *cause, event, step);
             }
             Event::LaunchFailed { lease, retry } => self.launch_failed(*lease, *retry, step),
-            Event::Bid { app, table } => self.bid(*app, table, step),
+            Event::Bid { app, answer } => self.bid(*app, answer, step),
             Event::RoundDue(round) => self.round_due(*round, step),
         }
     }

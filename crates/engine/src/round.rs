@@ -25,12 +25,11 @@ impl Engine {
             return;
         }
         let now = state.now;
-        if state.bidding.as_ref().is_some_and(|(until, _)| *until <= now) {
-            state.bidding = None;
+        if self.close_bidding(step) {
             self.decide(Occasion::Bids, step);
-        } else if state.regular_due <= now || state.leases.is_empty() {
+        } else if self.state.regular_due <= now || self.state.leases.is_empty() {
             // A cluster without leases has nothing to keep in step with: its rounds begin anew.
-            state.regular_due = now + self.parts.config.round;
+            self.state.regular_due = now + self.parts.config.round;
             self.decide(Occasion::Regular, step);
         } else {
             self.decide(Occasion::Early, step);
@@ -44,11 +43,14 @@ impl Engine {
         self.settle();
         let snapshot = self.state.snapshot(occasion, self.parts.seed);
         let mut plan = self.plan_for(&snapshot, step);
-        if occasion != Occasion::Bids && !plan.offers.is_empty() && self.parts.abilities.bids {
-            let offers = std::mem::take(&mut plan.offers);
+        if occasion != Occasion::Bids
+            && self.parts.abilities.bids
+            && let Some(invitation) = plan.invitation.take()
+        {
             plan.others = Others::Keep;
             plan.grants.clear();
-            self.ask_for_bids(offers, step);
+            plan.auction = None;
+            self.ask_for_bids(invitation, step);
         }
         let changes = changes(&plan, &snapshot, occasion == Occasion::Regular);
         let due =
@@ -71,6 +73,7 @@ impl Engine {
             due: due as u32,
             quality: plan.quality,
             shares: self.changed_shares(&plan),
+            auction: plan.auction.take(),
         });
         self.state.previous = Some(Arc::new(plan));
     }
@@ -88,14 +91,14 @@ impl Engine {
     }
 
     fn renew_kept(&mut self, changes: &Changes, occasion: Occasion, step: &mut Step) -> u32 {
-        if occasion != Occasion::Regular {
-            return 0;
-        }
-        let regular = self.state.regular_due;
+        let regular = (occasion == Occasion::Regular).then_some(self.state.regular_due);
         for (lease, until) in &changes.keep {
-            self.renew(*lease, until.unwrap_or(regular), step);
+            // A lease with a term of its own may be renewed whenever a plan says so, others when all are.
+            if let Some(until) = until.or(regular) {
+                self.renew(*lease, until, step);
+            }
         }
-        changes.keep.len() as u32
+        if occasion == Occasion::Regular { changes.keep.len() as u32 } else { 0 }
     }
 
     /// Seats the grants that have no lease yet; says which were dropped and why.
@@ -208,7 +211,7 @@ impl Engine {
         let early = state.early_due.filter(|_| !state.jobs.is_empty()).map(|due| due.max(soonest));
         let regular =
             (!state.jobs.is_empty() && state.decided.is_some()).then_some(state.regular_due.max(state.now));
-        let bids = state.bidding.as_ref().map(|(until, _)| (*until).max(state.now));
+        let bids = state.bidding.as_ref().map(|bidding| bidding.until.max(state.now));
         let again = state.previous.as_ref().and_then(|plan| plan.again).filter(|at| *at > state.now);
         let again = again.filter(|_| !state.jobs.is_empty());
         // While bids are out, nothing else is decided.

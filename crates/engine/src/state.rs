@@ -3,6 +3,7 @@
 //! Tables sit behind reference counts and are edited in place with [`Arc::make_mut`]: a table is copied only while
 //! somebody still holds an older snapshot of it.
 
+use crate::bids::Bidding;
 use crate::seats::Seats;
 use evenhand_core::{
     App, AppId, Balances, BidTable, Classes, Cluster, Forecast, GpuCount, GpuModel, Interference, JobId,
@@ -49,8 +50,8 @@ pub(crate) struct State {
     pub decided: Option<Time>,
     /// The alarm that the world knows of.
     pub alarm: Option<(Time, Round)>,
-    /// Until when bids are awaited, and whose.
-    pub bidding: Option<(Time, BTreeSet<AppId>)>,
+    /// The auction that is open.
+    pub bidding: Option<Bidding>,
     /// Since when the shares of `previous` are in force.
     pub shares_since: Time,
 }
@@ -135,7 +136,8 @@ impl State {
     }
 
     pub fn app_opened(&mut self, app: &App) {
-        Arc::make_mut(&mut self.apps).insert(app.id, app.clone());
+        let app = App { opened: self.now, ..app.clone() };
+        Arc::make_mut(&mut self.apps).entry(app.id).or_insert(app);
     }
 
     /// Wants a decision as soon as may be.

@@ -142,7 +142,7 @@ impl Book {
                 }
             }
             Command::End { job, outcome, .. } => self.end(*job, *outcome, tell),
-            Command::Renew { .. } | Command::AskForBids { .. } | Command::WakeAt(..) => {}
+            Command::Renew { .. } | Command::AskForBids(_) | Command::WakeAt(..) => {}
         }
     }
 

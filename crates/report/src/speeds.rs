@@ -94,7 +94,7 @@ impl SpeedBook {
             Command::End { job, .. } => {
                 self.jobs.remove(job);
             }
-            Command::Renew { .. } | Command::AskForBids { .. } | Command::WakeAt(..) => {}
+            Command::Renew { .. } | Command::AskForBids(_) | Command::WakeAt(..) => {}
         }
     }
 

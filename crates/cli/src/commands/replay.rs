@@ -85,8 +85,9 @@ fn told(command: &Command) -> String {
         Command::End { job, outcome, attained } => {
             format!("end {job} ({}) with {} GPU-ms", text(outcome), attained.0)
         }
-        Command::AskForBids { offers, until } => {
-            format!("ask {} apps for bids until {}", offers.len(), exact(*until))
+        Command::AskForBids(invitation) => {
+            let (apps, until) = (invitation.to.len(), invitation.offer.reply_by);
+            format!("ask {apps} apps for bids until {}", exact(until))
         }
         Command::WakeAt(time, round) => format!("wake at {} ms for round {}", time.0, round.0),
     }

@@ -26,7 +26,7 @@ impl LocalWorld {
             Command::WakeAt(at, round) => {
                 self.agenda.alarm = Some(Alarm { at: *at, round: *round, prepared: false });
             }
-            Command::AskForBids { .. } => {}
+            Command::AskForBids(_) => {}
             Command::Resize { lease, .. } => {
                 panic!("{lease} cannot be resized: this world has not that ability")
             }

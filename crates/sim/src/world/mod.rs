@@ -279,7 +279,7 @@ impl Backend for World {
             Command::Stop { lease, grace, .. } => self.stop(*lease, *grace),
             Command::End { job, .. } => self.forget(*job),
             Command::WakeAt(at, round) => self.alarm = Some((*at, *round)),
-            Command::Resize { .. } | Command::AskForBids { .. } => {}
+            Command::Resize { .. } | Command::AskForBids(_) => {}
         }
         Ok(())
     }
