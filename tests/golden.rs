@@ -48,7 +48,7 @@ fn golden(path: &str, found: &str) {
 /// Runs a scenario under one of its setups: the ledger, and the figures without what they cost.
 fn play(scenario: &Scenario, setup: &Setup) -> (Vec<u8>, String) {
     let cluster = scenario.cluster().unwrap();
-    let workload = Arc::new(scenario.workload(&cluster).unwrap());
+    let workload = Arc::new(scenario.workload(&cluster, 1).unwrap());
     let mut world = World::new(cluster.models, &cluster.nodes, workload, setup.faults.clone(), setup.seed);
     let header = setup.header(evenhand_core::Backend::abilities(&world), "simulated");
     let mut ledger = LedgerWriter::new(Vec::new(), &header).unwrap();

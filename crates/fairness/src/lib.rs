@@ -3,6 +3,7 @@
 //! Policies, reports and tests use the same code, so they cannot disagree about what fair means. One subject per
 //! file, each citing where its definition comes from.
 
+mod app;
 pub mod division;
 mod finish_time;
 mod fluid;
@@ -12,6 +13,7 @@ mod packable;
 mod strategy_resistance;
 mod water_fill;
 
+pub use app::{AppJob, Ideal, app_seconds, ideal_seconds};
 pub use finish_time::{UNFAIR_ABOVE, rho_dynamic, rho_static};
 pub use fluid::{FluidJob, fluid_finishes};
 pub use jain::jain;

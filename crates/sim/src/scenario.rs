@@ -163,8 +163,13 @@ impl Scenario {
         self.cluster.spec().map_err(|error| error.within(&self.path))
     }
 
-    /// Its work, fitted to its machines.
-    pub fn workload(&self, cluster: &ClusterSpec) -> Result<Workload, InputError> {
+    /// Whether runs with different seeds have different work.
+    pub fn varies(&self) -> bool {
+        false
+    }
+
+    /// Its work in the run of this seed, fitted to its machines.
+    pub fn workload(&self, cluster: &ClusterSpec, _seed: u64) -> Result<Workload, InputError> {
         let mut workload = match (&self.workload.trace, &self.workload.generate) {
             (Some(trace), None) => traces::open(&self.folder.join(trace), &self.sides()?, cluster)?,
             (None, Some(generate)) => generate.generate(cluster),

@@ -83,7 +83,7 @@ fn read(args: &Compare, path: &Path) -> Result<Comparison> {
         setups = inputs::choices(&args.policy, &args.set)?.into_iter().flat_map(with).collect();
     }
     let setups = adjusted(args, setups, Some(path))?;
-    let workload = Arc::new(scenario.workload(&cluster)?);
+    let workload = Arc::new(scenario.workload(&cluster, 1)?);
     Ok(Comparison { cluster, workload, setups })
 }
 
