@@ -3,6 +3,7 @@
 //! Whatever divides the cluster takes a [`Market`] and gives a [`Division`]: a division that can be carried out, a bound on
 //! what any division could reach, and so the gap between the two.
 
+mod auction;
 mod best_total;
 mod bound;
 mod check;
@@ -31,6 +32,10 @@ mod solution;
 mod total;
 mod vertex;
 
+pub use auction::{
+    Auction, AuctionEffort, AuctionError, AuctionOutcome, AuctionRow, auction, auction_separately,
+    nested_capacities, nested_units,
+};
 pub use best_total::best_total;
 pub use classes::Classes;
 pub use cooperative::{CooperativeOptions, cooperative};
