@@ -2,8 +2,8 @@
 
 use crate::{Witness, engine_with};
 use evenhand_core::{
-    App, AppId, Backend, Command, EngineConfig, Goal, GpuCount, JobId, JobSpec, Node, PerModel, Policy,
-    Record, Span, Tenant, TenantId, Time, Work,
+    AgentSeat, App, AppId, Backend, Command, EngineConfig, Goal, GpuCount, JobId, JobSpec, Node, PerModel,
+    Policy, Record, Span, Tenant, TenantId, Time, Work,
 };
 use evenhand_engine::{Engine, run};
 use evenhand_sim::{ClusterSpec, Faults, SimJob, Workload, World};
@@ -56,6 +56,15 @@ impl Stage {
         let tenant = TenantId(self.workload.tenants.len().saturating_sub(1) as u32);
         let id = AppId(self.workload.apps.len() as u64);
         self.workload.apps.push(App::new(id, tenant, Goal::AllJobs));
+        self
+    }
+
+    /// Adds an app of the last tenant whose agent lives outside.
+    pub fn app_outside(mut self) -> Self {
+        self = self.app();
+        if let Some(app) = self.workload.apps.last_mut() {
+            app.agent = AgentSeat::Outside;
+        }
         self
     }
 

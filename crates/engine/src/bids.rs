@@ -41,6 +41,15 @@ impl Engine {
         self.state.bids = Arc::default();
         self.state.bidding = Some(Bidding { until, offer: offer.clone(), awaited });
         step.commands.push(Command::AskForBids(invitation));
+        self.bridge(until, step);
+    }
+
+    /// Leases that would end meanwhile go on in the world, but stay up for decision.
+    fn bridge(&self, until: Time, step: &mut Step) {
+        let leases = self.state.leases.iter().filter(|lease| lease.is_lasting() && lease.is_seated());
+        for lease in leases.filter(|lease| lease.expires <= until) {
+            step.commands.push(Command::Renew { lease: lease.id, expires: until });
+        }
     }
 
     pub(crate) fn bid(&mut self, app: AppId, answer: &Answer, step: &mut Step) {

@@ -3,7 +3,7 @@
 use crate::{Engine, Step};
 use evenhand_core::{
     Decision, FreeIndex, Grant, JobId, Lease, LeaseId, LeaseState, Note, Occasion, Others, Plan, Reason,
-    Round, Sharing, Site, Snapshot, StopReason, Time,
+    Round, Sharing, Site, Snapshot, Span, StopReason, Time,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,10 @@ use std::sync::Arc;
 /// What a plan means for the leases there are.
 #[derive(Default)]
 struct Changes {
-    keep: Vec<(LeaseId, Option<Time>)>,
+    /// Leases up for renewal.
+    due: u32,
+    /// Leases that stay, until when if the plan says so, and whether they were up for renewal.
+    keep: Vec<(LeaseId, Option<Time>, bool)>,
     stop: Vec<(LeaseId, StopReason)>,
     place: Vec<Grant>,
 }
@@ -47,17 +50,15 @@ impl Engine {
             && self.parts.abilities.bids
             && let Some(invitation) = plan.invitation.take()
         {
-            plan.others = Others::Keep;
-            plan.grants.clear();
-            plan.auction = None;
+            // Until the bids are in, nothing is decided but to wait for them.
+            plan = Plan { others: Others::Keep, memory: plan.memory, ..Plan::default() };
             self.ask_for_bids(invitation, step);
         }
-        let changes = changes(&plan, &snapshot, occasion == Occasion::Regular);
-        let due =
-            if occasion == Occasion::Regular { snapshot.leases.len() - self.state.stopping.len() } else { 0 };
+        let waits = self.state.bidding.is_some();
+        let changes = if waits { Changes::default() } else { changes(&plan, &snapshot) };
         // Holding the snapshot any longer would make the next edit copy its tables.
         drop(snapshot);
-        let kept = self.renew_kept(&changes, occasion, step);
+        let kept = self.renew_kept(&changes, step);
         for (lease, reason) in &changes.stop {
             self.stop(*lease, *reason, step);
         }
@@ -70,7 +71,7 @@ impl Engine {
             active: self.state.jobs.len() as u32,
             running: self.state.leases.len() as u32,
             kept,
-            due: due as u32,
+            due: changes.due,
             quality: plan.quality,
             shares: self.changed_shares(&plan),
             auction: plan.auction.take(),
@@ -90,15 +91,13 @@ impl Engine {
         carried_over(snapshot)
     }
 
-    fn renew_kept(&mut self, changes: &Changes, occasion: Occasion, step: &mut Step) -> u32 {
-        let regular = (occasion == Occasion::Regular).then_some(self.state.regular_due);
-        for (lease, until) in &changes.keep {
-            // A lease with a term of its own may be renewed whenever a plan says so, others when all are.
-            if let Some(until) = until.or(regular) {
-                self.renew(*lease, until, step);
-            }
+    /// Renews leases that stay as they are; says how many of them were up for it.
+    fn renew_kept(&mut self, changes: &Changes, step: &mut Step) -> u32 {
+        let regular = self.state.regular_due;
+        for (lease, until, _) in &changes.keep {
+            self.renew(*lease, until.unwrap_or(regular), step);
         }
-        if occasion == Occasion::Regular { changes.keep.len() as u32 } else { 0 }
+        changes.keep.iter().filter(|(.., was_up)| *was_up).count() as u32
     }
 
     /// Seats the grants that have no lease yet; says which were dropped and why.
@@ -226,8 +225,9 @@ impl Engine {
     }
 }
 
-/// Compares a plan with the leases there are. Those it does not touch are only listed when they are up for renewal.
-fn changes(plan: &Plan, snapshot: &Snapshot, renewing: bool) -> Changes {
+/// Compares a plan with the leases there are. Those it leaves alone are only listed when they are up for renewal, and at
+/// an early decision none is unless the plan names it.
+fn changes(plan: &Plan, snapshot: &Snapshot) -> Changes {
     let mut changes = Changes::default();
     let mut named = BTreeSet::new();
     for grant in &plan.grants {
@@ -238,24 +238,43 @@ fn changes(plan: &Plan, snapshot: &Snapshot, renewing: bool) -> Changes {
             Some(lease) if lease.state == LeaseState::Stopping => {}
             Some(lease) => {
                 named.insert(lease.id);
+                changes.due += u32::from(lease.expires <= snapshot.now);
                 if stands(lease, grant, snapshot) {
-                    changes.keep.push((lease.id, grant.term.map(|term| snapshot.now + term)));
+                    // Between rounds, a lease is up only if it has a term of its own.
+                    let until = grant.term.map(|term| snapshot.now + term);
+                    if until.is_some() || snapshot.occasion != Occasion::Early {
+                        changes.keep.push((lease.id, until, lease.expires <= snapshot.now));
+                    }
                 } else {
                     changes.stop.push((lease.id, StopReason::Moved));
                 }
             }
         }
     }
-    if plan.others == Others::Keep && !renewing {
+    if plan.others == Others::Keep && snapshot.occasion == Occasion::Early {
         return changes;
     }
     for lease in snapshot.leases.iter().filter(|lease| lease.is_lasting() && !named.contains(&lease.id)) {
+        let is_up = lease.expires <= snapshot.now;
+        changes.due += u32::from(is_up);
         match plan.others {
-            Others::Keep => changes.keep.push((lease.id, None)),
+            Others::Keep if is_up => changes.keep.push((lease.id, None, true)),
+            Others::Keep => {}
             Others::Release => changes.stop.push((lease.id, StopReason::Preempted)),
         }
     }
     changes
+}
+
+/// Leases that are up go on for a while: nobody has decided about them.
+fn held_over(snapshot: &Snapshot, term: Span) -> Vec<Grant> {
+    let up = snapshot.leases.iter().filter(|lease| lease.is_lasting() && lease.expires <= snapshot.now);
+    up.map(|lease| Grant {
+        sharing: lease.sharing,
+        term: Some(term),
+        ..Grant::new(lease.job, lease.gpus.count(), Site::Anywhere, Reason::CarriedOver)
+    })
+    .collect()
 }
 
 /// Whether a lease is already what a grant asks for: then it is renewed and nothing restarts.
@@ -272,7 +291,8 @@ fn stands(lease: &Lease, grant: &Grant, snapshot: &Snapshot) -> bool {
 
 /// What still fits of the last plan: whoever holds GPUs keeps them, and grants not yet carried out stand.
 fn carried_over(snapshot: &Snapshot) -> Plan {
-    let mut plan = Plan { others: Others::Keep, ..Plan::default() };
+    let term = snapshot.next_round.since(snapshot.now);
+    let mut plan = Plan { others: Others::Keep, grants: held_over(snapshot, term), ..Plan::default() };
     let Some(previous) = &snapshot.previous else { return plan };
     plan.memory = previous.memory.clone();
     plan.window.clone_from(&previous.window);

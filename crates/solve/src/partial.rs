@@ -85,7 +85,7 @@ mod tests {
     fn no_lie_pays() {
         let mut random = Random::new(5);
         let effort = Effort::default();
-        for round in 0..150 {
+        for round in 0..10_000 {
             let mut market = small(FAMILIES[round % 3], &mut random);
             if round % 2 == 0 {
                 market.weights = (0..market.parties()).map(|_| random.between(0.5, 4.0)).collect();
