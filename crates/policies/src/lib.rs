@@ -26,6 +26,7 @@ mod published;
 mod registry;
 mod srsf;
 mod srtf;
+mod themis;
 mod tiresias;
 
 pub use registry::{Divide, DivideError, Entry, NameError, Promise, Registered, find, make};
@@ -59,6 +60,8 @@ pub const POLICIES: &[Entry] = &[
     oef_cooperative::ENTRY,
     nash::ENTRY,
     partial_allocation::ENTRY,
+    themis::ENTRY,
+    themis::GREEDY,
 ];
 
 /// The policy of someone who chose none.

@@ -5,7 +5,7 @@
 
 mod first_fit;
 mod packed;
-mod topology;
+pub(crate) mod topology;
 
 use crate::registry::Registered;
 use evenhand_core::{

@@ -1,0 +1,192 @@
+//! Themis: finish-time fairness by an auction of leases between apps.
+//!
+//! ```text
+//! rho_i(G) = T_sh(G) / T_id                     finish with GPUs G, over finish on a private 1/N of the cluster
+//! 1. every agent tells its rho ;  the ceil((1 - f) N) worst off are shown all free GPUs
+//! 2. each bids a table: shapes of GPUs -> rho ;  V_i = 1 / rho_i
+//! 3. X* = argmax prod_i V_i(X_i) ,  disjoint, only rows that were bid
+//! 4. kappa_i = prod_{l != i} V_l(X*) / V_l(X*_-i)          i keeps the fraction kappa_i of X*_i: the rest is its payment
+//! 5. what is left goes to apps that were not asked, in random order ;  what they cannot use, to those that were
+//! 6. whoever got GPUs has them for a lease
+//! ```
+//!
+//! Whole gangs cannot be cut: of k gangs won, kappa k are kept, rounded up or down by lot so that the expectation holds.
+//!
+//! The agent of an app may live outside, next to its tuner; it is then asked for its bid, and the decision is taken when the
+//! bids are in. What an agent says of its speed or of its standing is not asked: rho is computed here, from progress that was
+//! seen. An agent that says nothing bids for nothing.
+//!
+//! Differs from the paper: an app looks one lease ahead and counts on its part of the cluster afterwards (`outlook=held` is as
+//! printed; see `rho.rs` for why it is not the default); GPUs that nobody else can use are lent to bidders, who would
+//! otherwise watch them idle (`spare=idle` is as printed). A job is given its least number of GPUs.
+
+mod agent;
+mod contention;
+mod greedy;
+#[cfg(test)]
+mod lies;
+mod lots;
+mod market;
+mod rho;
+mod seating;
+mod standing;
+
+pub(crate) use greedy::ENTRY as GREEDY;
+
+use crate::registry::{Entry, Promise};
+use contention::Contention;
+use evenhand_core::{
+    Limits, Memory, ParameterError, ParameterSpec, Parameters, Plan, Policy, PolicyError, Reason, Snapshot,
+    Span,
+};
+use evenhand_fairness::Ideal;
+use market::Market;
+use rho::{Outlook, Yardstick};
+use seating::Seating;
+use standing::{Stance, Standing, standings};
+
+const F: ParameterSpec = ParameterSpec {
+    name: "f",
+    default: "0.8",
+    summary: "the fairness knob: the part of apps, the best off, that is not asked; 0 asks everybody, 1 the worst off only",
+};
+
+const LEASE: ParameterSpec = ParameterSpec {
+    name: "lease",
+    default: "20m",
+    summary: "how long GPUs are given for; much longer than a checkpoint and a restart",
+};
+
+const IDEAL: ParameterSpec = ParameterSpec {
+    name: "ideal",
+    default: "paper",
+    summary: "what an app is measured by: `paper` (the whole cluster's time, N times over) or `share` (a private part of it)",
+};
+
+const OUTLOOK: ParameterSpec = ParameterSpec {
+    name: "outlook",
+    default: "lease",
+    summary: "how an app values GPUs: `lease` (has them for a lease, then its part) or `held` (has them for ever)",
+};
+
+const SPARE: ParameterSpec = ParameterSpec {
+    name: "spare",
+    default: "lend",
+    summary: "GPUs that no app without a bid can use: `lend` to bidders, or leave `idle` so that no payment comes back",
+};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "themis",
+    summary: "Apps that are worst off against a private part of the cluster bid for leases.",
+    paper: "Themis, NSDI 2020",
+    promises: &[Promise::WorkConserving],
+    parameters: &[F, LEASE, IDEAL, OUTLOOK, SPARE],
+    divide: None,
+    build: |parameters| {
+        let f = parameters.number(&F, 0.0, 1.0)?;
+        let lend = parameters.word(&SPARE, &[("lend", true), ("idle", false)])?;
+        Ok(Box::new(Themis { f, lend, rules: Rules::read(parameters)? }))
+    },
+};
+
+/// What apps are measured by, and for how long they are given GPUs.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    lease: Span,
+    ideal: Ideal,
+    outlook: Outlook,
+}
+
+impl Rules {
+    fn read(parameters: &Parameters) -> Result<Self, ParameterError> {
+        let lease = parameters.span(&LEASE)?;
+        if lease == Span::ZERO {
+            let (name, value) = (LEASE.name.to_owned(), parameters.text(&LEASE).to_owned());
+            return Err(ParameterError::Value { name, value, allowed: "a lease takes time".into() });
+        }
+        Ok(Self {
+            lease,
+            ideal: parameters.word(&IDEAL, &[("paper", Ideal::Paper), ("share", Ideal::Share)])?,
+            outlook: parameters.word(&OUTLOOK, &[("lease", Outlook::Lease), ("held", Outlook::Held)])?,
+        })
+    }
+}
+
+/// One decision: the apps as they stand, and the GPUs that are to be had.
+struct Hearing<'a> {
+    snapshot: &'a Snapshot,
+    rules: Rules,
+    contention: Contention,
+    standings: Vec<Standing<'a>>,
+}
+
+impl<'a> Hearing<'a> {
+    fn new(snapshot: &'a Snapshot, rules: Rules) -> Self {
+        let mut contention = Contention::recall(snapshot);
+        let standings = standings(snapshot, &contention, rules.lease);
+        contention.meet(snapshot, &standings);
+        Self { snapshot, rules, contention, standings }
+    }
+
+    fn yardstick(&self, standing: &Standing<'_>) -> Yardstick {
+        let rules = (self.rules.ideal, self.rules.outlook, self.rules.lease);
+        Yardstick::new(self.snapshot, &self.contention, standing, rules)
+    }
+
+    /// Apps that could use GPUs, the worst off first; of equals, who has waited longest.
+    fn by_need(&self) -> Vec<usize> {
+        let demanding = (0..self.standings.len()).filter(|at| self.standings[*at].demands());
+        let mut order: Vec<_> = demanding
+            .map(|at| {
+                let standing = &self.standings[at];
+                let left: Vec<_> = standing.members.iter().map(|member| member.left).collect();
+                let rho = self.yardstick(standing).rho(&left, &standing.paces(self.snapshot));
+                (std::cmp::Reverse(rho.key()), standing.opened, standing.party, at)
+            })
+            .collect();
+        order.sort_unstable();
+        order.into_iter().map(|(.., at)| at).collect()
+    }
+
+    /// A plan in which leases that are not over go on.
+    fn seating(&self) -> Seating<'a> {
+        // In an order that does not depend on places in tables.
+        let mut members: Vec<_> =
+            self.standings.iter().flat_map(|standing| &standing.members).copied().collect();
+        members.sort_unstable_by_key(|member| member.job.spec.id);
+        Seating::new(self.snapshot, members.into_iter(), self.rules.lease)
+    }
+
+    /// The finished plan: says why others wait, when to decide again, and what to remember.
+    fn close(&self, seating: Seating<'_>, waits: impl Fn(usize) -> Reason) -> Plan {
+        let mut refused = Vec::new();
+        for (at, standing) in self.standings.iter().enumerate() {
+            let waiting = standing.members.iter().filter(|member| matches!(member.stance, Stance::Waits));
+            for member in waiting.filter(|member| !seating.granted.contains(&member.job.spec.id)) {
+                let why = seating.obstacle(member).unwrap_or_else(|| waits(at));
+                refused.push((member.job.spec.id, why));
+            }
+        }
+        let mut plan = Plan { refused, ..seating.plan };
+        plan.again = plan.grants.iter().filter_map(|grant| Some(self.snapshot.now + grant.term?)).min();
+        plan.memory = Memory::new(self.contention.clone());
+        plan
+    }
+}
+
+struct Themis {
+    f: f64,
+    lend: bool,
+    rules: Rules,
+}
+
+impl Policy for Themis {
+    fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
+        let hearing = Hearing::new(snapshot, self.rules);
+        let order = hearing.by_need();
+        let asked_count =
+            (((1.0 - self.f) * order.len() as f64).ceil() as usize).clamp(1, order.len().max(1));
+        let (asked, others) = order.split_at(asked_count.min(order.len()));
+        Market { hearing: &hearing, asked, others, lend: self.lend }.hold()
+    }
+}
