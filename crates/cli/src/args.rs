@@ -11,6 +11,8 @@ Examples:
   evenhand simulate --trace jobs.csv --cluster v100=32  simulate your own work
   evenhand compare scenarios/twenty.toml                compare policies on one scenario
   evenhand report evenhand-out/ledger.jsonl             what happened in a run
+  evenhand explain 17 --ledger evenhand-out/ledger.jsonl
+                                                        why job 17 ran when it did
   evenhand replay evenhand-out/ledger.jsonl             check that every decision can be repeated
   evenhand policies                                     what there is to choose from
   evenhand audit --speedups w.csv --capacity 8,8 --shares x.csv
@@ -57,6 +59,8 @@ pub enum Command {
     Trace(Trace),
     /// Fold a ledger into metrics and a page
     Report(Report),
+    /// Say why a job ran when it did, and why it waited
+    Explain(Explain),
     /// Feed a ledger back and check that every decision is the same
     Replay(Replay),
     /// Measure how fast Evenhand is on this machine
@@ -196,6 +200,19 @@ pub struct Compare {
     #[arg(long)]
     pub ledgers: bool,
     /// Print one JSON array instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// The job: its number or its name
+    pub job: String,
+    /// The ledger of a run, as `simulate` writes it
+    #[arg(long, value_name = "LEDGER")]
+    pub ledger: PathBuf,
+    /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
 }

@@ -6,10 +6,12 @@
 //!
 //! Nothing in here performs I/O or reads a clock: the same ledger gives the same report to the byte.
 
+mod auctions;
 mod audit;
 mod book;
 mod costs;
 mod document;
+mod explain;
 mod fact;
 mod gantt;
 mod heat;
@@ -29,6 +31,7 @@ mod timeline;
 pub use audit::{Audit, Audited, AuditedTenant, HELD_WITHIN, Total};
 pub use costs::Costs;
 pub use document::Document;
+pub use explain::{Explanation, Line, party_name};
 pub use metrics::{Entry, METRICS};
 pub use page::html;
 pub use report::{Report, TenantRow};

@@ -1,5 +1,6 @@
 //! Everything there is to know about one run, folded from its ledger record by record.
 
+use crate::auctions::Auctions;
 use crate::audit::{Account, Audit};
 use crate::book::Book;
 use crate::gantt::Gantt;
@@ -20,6 +21,7 @@ pub struct Report {
     pub(crate) shares: Shares,
     pub(crate) gantt: Gantt,
     pub(crate) speed_book: SpeedBook,
+    pub(crate) auctions: Auctions,
     account: Account,
     metrics: Vec<Box<dyn Fold>>,
 }
@@ -51,6 +53,7 @@ impl Report {
             shares: Shares::default(),
             gantt: Gantt::default(),
             speed_book: SpeedBook::default(),
+            auctions: Auctions::default(),
             account: Account::default(),
             metrics: METRICS.iter().map(|entry| (entry.fold)()).collect(),
         }
@@ -59,7 +62,7 @@ impl Report {
     /// Takes one record in, in the order of the ledger.
     pub fn take(&mut self, record: &Record) {
         self.speed_book.take(record);
-        let Self { book, timeline, shares, gantt, account, metrics, .. } = self;
+        let Self { book, timeline, shares, gantt, auctions, account, metrics, .. } = self;
         book.take(record, &mut |book, fact| {
             for metric in &mut *metrics {
                 metric.take(book, fact);
@@ -67,6 +70,7 @@ impl Report {
             timeline.take(book, fact);
             shares.take(book, fact);
             gantt.take(book, fact);
+            auctions.take(book, fact);
             account.take(book, fact);
         });
     }

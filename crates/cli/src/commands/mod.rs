@@ -5,6 +5,7 @@ mod bench;
 mod compare;
 mod completions;
 mod demo;
+mod explain;
 mod placers;
 mod policies;
 mod predictors;
@@ -31,6 +32,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Audit(args) => audit::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Bench(Bench::Simulate(args)) => bench::run(&args),
         Command::Bench(Bench::Share(args)) => bench::share::run(&args),

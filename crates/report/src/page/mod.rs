@@ -1,5 +1,6 @@
 //! One self-contained page: no network, no fonts, no libraries; the same ledgers give the same bytes.
 
+mod auctions;
 mod audit;
 mod audit_comparison;
 mod axis;
@@ -16,7 +17,7 @@ mod speeds;
 mod style;
 mod tables;
 mod tenant_colours;
-mod text;
+pub(crate) mod text;
 
 use crate::metrics::ratios;
 use crate::{Report, Summary};
@@ -60,6 +61,7 @@ fn one(report: &Report, summary: &Summary) -> String {
         format!("<h3>How they ended</h3>{}", tables::outcomes(report)),
         "<h2>The tenants</h2>".into(),
         tables::tenants(report, &colours),
+        auctions::auctions(report),
         speeds::speeds(report),
         "<h2>What this policy guarantees here, and what it cost</h2>".into(),
         audit::audit(summary.audit.as_ref(), &colours),

@@ -1,0 +1,226 @@
+//! Why a job ran when it did, in plain words, from the ledger alone.
+
+use crate::page::text::{amount, duration};
+use evenhand_core::{
+    AppId, Auction, Command, EndCause, Event, GpuCount, JobId, Lease, LeaseId, Note, Outcome, Party, Record,
+    Round, StopReason, Time,
+};
+use serde::Serialize;
+
+/// What people call a party.
+pub fn party_name(party: Party) -> String {
+    match party {
+        Party::Tenant(tenant) => format!("tenant {}", tenant.0),
+        Party::App(app) => format!("app {}", app.0),
+        Party::Job(job) => format!("job {}", job.0),
+        Party::TenantClass(tenant, class) => format!("tenant {}, class {}", tenant.0, class.0),
+    }
+}
+
+/// One line of an explanation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Line {
+    /// When, in seconds since the start.
+    pub at_s: f64,
+    /// What happened, and why.
+    pub text: String,
+    /// How many lines of this kind it stands for: the last of them is told.
+    pub times: u64,
+    #[serde(skip)]
+    kind: Kind,
+}
+
+/// Lines of one kind that follow each other are told once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Own,
+    Lost,
+    NotAsked,
+}
+
+/// What a ledger says of one job.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    /// The job.
+    pub job: JobId,
+    /// What happened to it, in order.
+    pub lines: Vec<Line>,
+    #[serde(skip)]
+    app: Option<AppId>,
+    #[serde(skip)]
+    lease: Option<(LeaseId, Time)>,
+    #[serde(skip)]
+    ended: bool,
+    #[serde(skip)]
+    known: bool,
+}
+
+impl Explanation {
+    /// Nothing is known of the job yet.
+    pub fn new(job: JobId) -> Self {
+        Self { job, lines: Vec::new(), app: None, lease: None, ended: false, known: false }
+    }
+
+    /// Whether the ledger knows the job.
+    pub fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// Takes one record in, in the order of the ledger.
+    pub fn take(&mut self, record: &Record) {
+        if self.ended {
+            return;
+        }
+        self.event(record.now, &record.event);
+        if !self.known {
+            return;
+        }
+        if let Some(decision) = &record.decision
+            && let Some(auction) = &decision.auction
+        {
+            self.auction(record.now, decision.round, auction);
+        }
+        for note in &record.notes {
+            if let Note::Waits { job, reason } = note
+                && *job == self.job
+            {
+                self.say(record.now, format!("waits: {}", reason.sentence()));
+            }
+            if let Note::BidRefused { app, reason } = note
+                && Some(*app) == self.app
+            {
+                self.say(record.now, format!("the bid of its app was refused: {reason}"));
+            }
+        }
+        for command in &record.commands {
+            self.command(record.now, command);
+        }
+    }
+
+    fn event(&mut self, now: Time, event: &Event) {
+        match event {
+            Event::Submitted(spec) if spec.id == self.job && !self.known => {
+                (self.known, self.app) = (true, spec.app);
+                let app = spec.app.map_or_else(String::new, |app| format!(" for app {}", app.0));
+                self.say(now, format!("submitted{app}, {} GPUs", spec.gpus.min.0));
+            }
+            Event::LeaseStarted(lease) if self.holds(*lease) => self.say(now, "runs".into()),
+            Event::LeaseEnded { lease, cause, .. } if self.holds(*lease) => {
+                let held = self.lease.take().map_or(0.0, |(_, since)| now.since(since).seconds());
+                let why = match cause {
+                    EndCause::Finished { .. } => "its work is done",
+                    EndCause::Stopped => "it has stopped",
+                    EndCause::Crashed => "it crashed",
+                    EndCause::NodeLost => "a node was lost",
+                    EndCause::Expired => "it was not renewed in time",
+                };
+                self.say(now, format!("gives its GPUs back after {}: {why}", duration(held)));
+            }
+            Event::Held(job) if *job == self.job => self.say(now, "is put on hold".into()),
+            Event::Released(job) if *job == self.job => self.say(now, "may go on".into()),
+            _ => {}
+        }
+    }
+
+    fn holds(&self, lease: LeaseId) -> bool {
+        self.lease.is_some_and(|(held, _)| held == lease)
+    }
+
+    fn command(&mut self, now: Time, command: &Command) {
+        match command {
+            Command::Start(lease) if lease.job == self.job => self.start(now, lease),
+            Command::Stop { lease, reason, .. } if self.holds(*lease) => {
+                let why = match reason {
+                    StopReason::Preempted => "others deserve its GPUs more",
+                    StopReason::Moved => "it goes on elsewhere",
+                    StopReason::Cancelled => "it was cancelled",
+                    StopReason::Held => "it was put on hold",
+                    StopReason::Retired => "its tuner gave it up",
+                };
+                self.say(now, format!("is asked to stop: {why}"));
+            }
+            Command::End { job, outcome, attained } if *job == self.job => {
+                let how = match outcome {
+                    Outcome::Finished => "finished",
+                    Outcome::Failed => "failed",
+                    Outcome::Cancelled => "cancelled",
+                    Outcome::Retired => "retired by its tuner",
+                };
+                self.say(now, format!("{how}, with {} GPU-hours", amount(attained.hours())));
+                self.ended = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, now: Time, lease: &Lease) {
+        self.lease = Some((lease.id, now));
+        let (gpus, nodes) = (lease.gpus.count().0, lease.gpus.seats().len());
+        let until = duration(lease.expires.since(now).seconds());
+        self.say(
+            now,
+            format!("is given {gpus} GPUs on {nodes} nodes for {until}: {}", lease.reason.sentence()),
+        );
+    }
+
+    fn auction(&mut self, now: Time, round: Round, auction: &Auction) {
+        let own = self.app.map_or(Party::Job(self.job), Party::App);
+        let Some((kind, text)) = verdict(own, round, auction) else { return };
+        // A job that has GPUs need not hear what its app did not get on top.
+        if kind != Kind::Own && self.lease.is_some() {
+            return;
+        }
+        let line = Line { at_s: now.seconds(), text, times: 1, kind };
+        match self.lines.last_mut() {
+            Some(last) if last.kind == kind && kind != Kind::Own => {
+                *last = Line { times: last.times + 1, ..line };
+            }
+            _ => self.lines.push(line),
+        }
+    }
+
+    fn say(&mut self, now: Time, text: String) {
+        self.lines.push(Line { at_s: now.seconds(), text, times: 1, kind: Kind::Own });
+    }
+}
+
+/// What an auction came to for one party, in a sentence; nothing if it has nothing to do with it.
+fn verdict(own: Party, round: Round, auction: &Auction) -> Option<(Kind, String)> {
+    let gpus =
+        |count: GpuCount| if count == GpuCount(1) { "1 GPU".to_owned() } else { format!("{} GPUs", count.0) };
+    let (round, offered) = (round.0, gpus(auction.offered));
+    let winners = auction.bidders.iter().filter(|bidder| bidder.won > GpuCount::ZERO && bidder.party != own);
+    let winner = winners.max_by_key(|bidder| bidder.before.key());
+    let lost_to = winner.map_or_else(String::new, |winner| {
+        format!(", lost to {} at rho {}", party_name(winner.party), amount(winner.before.get()))
+    });
+    if let Some((_, gift)) = auction.gifts.iter().find(|(party, _)| *party == own) {
+        return Some((
+            Kind::Own,
+            format!("round {round}: its app was given {} that were left over", gpus(*gift)),
+        ));
+    }
+    let Some(bidder) = auction.bidders.iter().find(|bidder| bidder.party == own) else {
+        let worst = auction.bidders.first()?;
+        let (asked, party, rho) =
+            (auction.bidders.len(), party_name(worst.party), amount(worst.before.get()));
+        let text = format!(
+            "round {round}: {offered} were offered to {asked} apps that are worse off, first {party} at rho {rho}"
+        );
+        return Some((Kind::NotAsked, text));
+    };
+    let (before, best) = (amount(bidder.before.get()), amount(bidder.best.get()));
+    if bidder.won == GpuCount::ZERO {
+        let bid = if bidder.wanted == GpuCount::ZERO {
+            "made no bid".to_owned()
+        } else {
+            format!("bid rho {best} (without: {before})")
+        };
+        return Some((Kind::Lost, format!("round {round}: its app was offered {offered}, {bid}{lost_to}")));
+    }
+    let (won, kept, after) = (gpus(bidder.won), bidder.kept.0, amount(bidder.after.get()));
+    let text = format!(
+        "round {round}: its app was offered {offered}, won {won} and kept {kept}; its rho goes from {before} to {after}"
+    );
+    Some((Kind::Own, text))
+}
