@@ -1,4 +1,5 @@
-//! How fast jobs were seen to run: from leases and what jobs say of their progress to speeds per GPU model.
+//! How fast jobs were seen to run: from leases and what jobs say of their progress to speeds per GPU model. And how their
+//! loss was seen to fall: from what they reported to what is to come.
 //!
 //! ```text
 //! stint    from one word of a job about how far it is to the next, within one lease
@@ -11,11 +12,13 @@
 //! it is written here once. Nothing in here decides anything.
 
 mod kind;
+mod loss;
 mod table;
 mod watch;
 mod window;
 
 pub use kind::Kind;
+pub use loss::LossFit;
 pub use table::{Row, Speeds};
 pub use watch::{Pace, Runner, Watch};
 pub use window::Window;
