@@ -24,11 +24,7 @@ impl Predictor for Declared {
     }
 
     fn forecast(&self, job: &Job, _cluster: &Cluster) -> Arc<Forecast> {
-        let mut speed = PerModel::default();
-        for (estimate, rate) in speed.0.iter_mut().zip(job.spec.speed_row().0) {
-            *estimate = Estimate::exact(rate.times(job.regime.speed.get()));
-        }
-        Arc::new(as_declared(job, &speed))
+        Arc::new(as_declared(job, &speeds(job)))
     }
 
     fn interference(&self) -> Arc<dyn Interference> {
@@ -39,6 +35,15 @@ impl Predictor for Declared {
 /// Whether a job says that its batch size is another now.
 pub(crate) fn changes_regime(event: &Event) -> bool {
     matches!(event, Event::Progress { regime: Some(_), .. })
+}
+
+/// The declared speeds in the batch size in force.
+pub(crate) fn speeds(job: &Job) -> PerModel<Estimate<Rate>> {
+    let mut speed = PerModel::default();
+    for (estimate, rate) in speed.0.iter_mut().zip(job.spec.speed_row().0) {
+        *estimate = Estimate::exact(rate.times(job.regime.speed.get()));
+    }
+    speed
 }
 
 /// What the submitter said, with these speeds.

@@ -1,5 +1,6 @@
 //! How fast, how long, how much memory, how much harm: what is believed of a job before and while it runs.
 
+mod curves;
 mod declared;
 mod measured;
 
@@ -17,7 +18,7 @@ pub struct PredictorEntry {
 }
 
 /// All predictors.
-pub const PREDICTORS: &[PredictorEntry] = &[declared::ENTRY, measured::ENTRY];
+pub const PREDICTORS: &[PredictorEntry] = &[declared::ENTRY, measured::ENTRY, curves::ENTRY];
 
 /// The predictor of someone who chose none.
 pub const DEFAULT_PREDICTOR: &str = "declared";
