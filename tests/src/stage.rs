@@ -6,7 +6,7 @@ use evenhand_core::{
     Policy, Record, Span, Tenant, TenantId, Time, Work,
 };
 use evenhand_engine::{Engine, run};
-use evenhand_sim::{ClusterSpec, Faults, SimJob, Workload, World};
+use evenhand_sim::{ClusterSpec, Faults, SimApp, SimJob, Workload, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Stage {
     pub fn app(mut self) -> Self {
         let tenant = TenantId(self.workload.tenants.len().saturating_sub(1) as u32);
         let id = AppId(self.workload.apps.len() as u64);
-        self.workload.apps.push(App::new(id, tenant, Goal::AllJobs));
+        self.workload.apps.push(SimApp::new(App::new(id, tenant, Goal::AllJobs)));
         self
     }
 
@@ -84,7 +84,7 @@ impl Stage {
         let id = JobId(self.workload.jobs.len() as u64);
         let tenant = TenantId(self.workload.tenants.len().saturating_sub(1) as u32);
         let mut spec = JobSpec::new(id, tenant, gpus, Some(Work::from_steps(duration_s as f64)));
-        spec.app = self.workload.apps.last().map(|app| app.id);
+        spec.app = self.workload.apps.last().map(|app| app.app.id);
         edit(&mut spec);
         self.workload.jobs.push(SimJob::new(Time::from_seconds(submit_s as f64), Arc::new(spec)));
         self

@@ -1,5 +1,6 @@
 //! A job in progress: how far it is, how fast it goes, what is saved.
 
+use crate::Curve;
 use crate::truth::{self, TrueInterference};
 use evenhand_core::{Cluster, JobSpec, Lease, Rate, Span, Time, Work};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ pub(crate) enum Turn {
     Finishes,
     Crashes,
     ChangesRegime,
+    Reports,
 }
 
 /// One lease in progress.
@@ -17,6 +19,8 @@ pub(crate) enum Turn {
 pub(crate) struct Progressing {
     pub lease: Lease,
     pub truth: Arc<JobSpec>,
+    /// How its loss falls, if it reports that.
+    pub curve: Option<Arc<Curve>>,
     /// Work done at `since`.
     done: Work,
     /// Work in the last checkpoint.
@@ -40,7 +44,7 @@ pub(crate) struct Progressing {
 impl Progressing {
     pub fn new(
         lease: Lease,
-        truth: Arc<JobSpec>,
+        (truth, curve): (Arc<JobSpec>, Option<Arc<Curve>>),
         saved: Work,
         begins: Time,
         crash_after: Option<Span>,
@@ -50,6 +54,7 @@ impl Progressing {
         Self {
             lease,
             truth,
+            curve,
             done: saved,
             saved,
             since: begins,
@@ -107,10 +112,8 @@ impl Progressing {
 
     /// What happens next if nobody interferes, and when.
     pub fn next_turn(&self) -> Option<(Time, Turn)> {
-        let (_, _, end) = truth::regime_at(&self.truth, self.done);
-        let total = self.truth.work.unwrap_or(Work(u64::MAX));
+        let (end, turn) = self.stretch();
         let at = end.less(self.done).span_at(self.rate).map(|span| self.since + span);
-        let turn = if end >= total { Turn::Finishes } else { Turn::ChangesRegime };
         match (at, self.crash) {
             (Some(at), Some(crash)) if crash < at => Some((crash, Turn::Crashes)),
             (Some(at), _) => Some((at, turn)),
@@ -118,9 +121,24 @@ impl Progressing {
         }
     }
 
-    /// Arrives at the end of a regime or of the job: rounding must not leave a crumb.
-    pub fn arrive(&mut self, now: Time) {
+    /// Where the stretch of work ends that the job is in, and what that end is.
+    fn stretch(&self) -> (Work, Turn) {
         let (_, _, end) = truth::regime_at(&self.truth, self.done);
+        let total = self.truth.work.unwrap_or(Work(u64::MAX));
+        let report = self.curve.as_ref().map(|curve| {
+            let epoch = curve.epoch.0.max(1);
+            Work((self.done.0 / epoch + 1).saturating_mul(epoch))
+        });
+        match report {
+            Some(report) if report < end => (report, Turn::Reports),
+            _ if end >= total => (end, Turn::Finishes),
+            _ => (end, Turn::ChangesRegime),
+        }
+    }
+
+    /// Arrives at the end of an epoch, of a regime or of the job: rounding must not leave a crumb.
+    pub fn arrive(&mut self, now: Time) {
+        let (end, _) = self.stretch();
         self.settle(now);
         self.done = end;
         self.follow_regime();

@@ -6,6 +6,7 @@
 
 mod agenda;
 mod cluster;
+mod curve;
 mod execution;
 mod experiment;
 mod faults;
@@ -17,10 +18,12 @@ mod reports;
 mod scenario;
 pub mod traces;
 mod truth;
+pub mod tuners;
 mod workload;
 mod world;
 
 pub use cluster::{ClusterSpec, NodeGroup};
+pub use curve::Curve;
 pub use experiment::{
     Cell, Finished, Run, RunError, Semantics, Setup, SetupError, Timings, compare, engine_for, simulate,
 };
@@ -31,5 +34,5 @@ pub use recipe::{Adaptation, Recipe};
 pub use reports::{Reports, parse_report};
 pub use scenario::{Scenario, WorkloadChoice};
 pub use truth::{EqualTurns, TrueInterference, alone};
-pub use workload::{SimJob, Workload};
+pub use workload::{SimApp, SimJob, Workload};
 pub use world::World;

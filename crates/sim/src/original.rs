@@ -183,6 +183,9 @@ impl OriginalWorld {
             let recipe = plain(&declared);
             self.training.insert(declared.id, Training::new(&Arc::new(recipe)));
         }
+        if let Some(curve) = &job.curve {
+            declared.work = Some(curve.limit);
+        }
         declared.speeds = self.workload.reports.of(&declared).or(declared.speeds);
         Event::Submitted(Arc::new(declared))
     }

@@ -1,7 +1,7 @@
 //! Work to be done: who submits what, and when.
 
-use crate::{Recipe, Reports};
-use evenhand_core::{App, JobSpec, Span, Tenant, Time};
+use crate::{Curve, Recipe, Reports};
+use evenhand_core::{App, Choice, JobSpec, Span, Tenant, Time};
 use std::sync::Arc;
 
 /// One job of a workload.
@@ -15,12 +15,48 @@ pub struct SimJob {
     pub cancel: Option<Time>,
     /// How it trains, if the trace says.
     pub recipe: Option<Arc<Recipe>>,
+    /// How its loss falls, if it reports that.
+    pub curve: Option<Arc<Curve>>,
 }
 
 impl SimJob {
     /// A job that is what its specification says, and is never given up.
     pub fn new(submit: Time, truth: Arc<JobSpec>) -> Self {
-        Self { submit, truth, cancel: None, recipe: None }
+        Self { submit, truth, cancel: None, recipe: None, curve: None }
+    }
+
+    /// A job that trains until its loss reaches the target of `declared`, or its declared work, the limit, is done.
+    pub fn training(submit: Time, declared: JobSpec, curve: Curve) -> Self {
+        let limit = declared.work.unwrap_or(curve.limit);
+        let curve = Curve { limit, ..curve };
+        let truth = JobSpec { work: Some(curve.work(declared.target)), ..declared };
+        Self { curve: Some(Arc::new(curve)), ..Self::new(submit, Arc::new(truth)) }
+    }
+
+    /// What its submitter says of it where that is not the truth: the limit is declared, and not how soon the target
+    /// will be reached.
+    pub(crate) fn declared(&self) -> Option<JobSpec> {
+        let limit = self.curve.as_ref()?.limit;
+        Some(JobSpec { work: Some(limit), ..JobSpec::clone(&self.truth) })
+    }
+}
+
+/// Several jobs of one tenant with one goal, and who watches over them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimApp {
+    /// What the scheduler is told of it.
+    pub app: App,
+    /// What people call it.
+    pub name: String,
+    /// Which tuner ends its jobs early; see [`TUNERS`](crate::tuners::TUNERS).
+    pub tuner: Choice,
+}
+
+impl SimApp {
+    /// An app whose jobs all run to their end.
+    pub fn new(app: App) -> Self {
+        let name = app.id.0.to_string();
+        Self { app, name, tuner: Choice::named(crate::tuners::DEFAULT_TUNER) }
     }
 }
 
@@ -31,8 +67,8 @@ pub struct Workload {
     pub jobs: Vec<SimJob>,
     /// Tenants by number.
     pub tenants: Vec<Tenant>,
-    /// Apps by number.
-    pub apps: Vec<App>,
+    /// Apps, each with a number of its own.
+    pub apps: Vec<SimApp>,
     /// What tenants report of their speeds, where that is not the truth.
     pub reports: Reports,
 }

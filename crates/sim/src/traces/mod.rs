@@ -223,7 +223,13 @@ impl Trace {
             spec.label = numbered.is_none().then(|| Arc::from(job.name.as_str()));
             translate(&mut spec, &models, cluster, job.line)?;
             check_size(&spec, cluster, job.line)?;
-            jobs.push(SimJob { submit: job.submit, truth: Arc::new(spec), cancel: None, recipe: job.recipe });
+            jobs.push(SimJob {
+                submit: job.submit,
+                truth: Arc::new(spec),
+                cancel: None,
+                recipe: job.recipe,
+                curve: None,
+            });
         }
         jobs.sort_by_key(|job| job.submit);
         let tenants = self

@@ -1,14 +1,17 @@
 //! The simulated world as a backend: what happens next, and what is done about a command.
 
+mod apps;
 mod nodes;
 mod occupied;
 mod runs;
 
+use crate::Curve;
 use crate::agenda::{Agenda, Item, RANK_ROUND, RANK_SUBMISSION};
 use crate::execution::Progressing;
 use crate::faults::Faults;
 use crate::truth::{EqualTurns, TrueInterference};
 use crate::workload::Workload;
+use apps::Apps;
 use evenhand_core::{
     Abilities, Backend, BackendError, Cluster, Command, Event, GpuMask, GpuModel, JobId, JobSpec, LeaseId,
     Node, NodeId, Random, Round, Span, Time, Work,
@@ -30,6 +33,7 @@ const PROGRESS_EVERY: Span = Span::from_minutes(30);
 #[derive(Debug)]
 struct Pending {
     truth: Arc<JobSpec>,
+    curve: Option<Arc<Curve>>,
     saved: Work,
     starts: u32,
     /// Its last lease.
@@ -65,6 +69,7 @@ pub struct World {
     spells: Vec<Random>,
     pending: BTreeMap<JobId, Pending>,
     running: BTreeMap<LeaseId, Progressing>,
+    apps: Apps,
     occupied: Occupied,
     /// Leases that were ever started, one bit each: a second start does nothing.
     known_leases: Vec<u64>,
@@ -100,6 +105,7 @@ impl World {
             spells: Vec::new(),
             pending: BTreeMap::new(),
             running: BTreeMap::new(),
+            apps: Apps::new(&workload),
             occupied: Occupied::new(nodes.len()),
             known_leases: Vec::new(),
             crashes: BTreeMap::new(),
@@ -133,7 +139,6 @@ impl World {
     fn open(&mut self, nodes: &[Node]) {
         self.ready.extend(self.cluster.models.iter().cloned().map(Event::ModelAdded));
         self.ready.extend(self.workload.tenants.iter().cloned().map(Event::TenantChanged));
-        self.ready.extend(self.workload.apps.iter().cloned().map(Event::AppOpened));
         for node in nodes {
             self.cluster.put(node.clone(), GpuMask(0));
             self.ready.push_back(Event::NodeUp(node.clone()));
@@ -163,7 +168,7 @@ impl World {
             return Ok(seen.map_or(Advance::Unseen, Advance::Seen));
         }
         if arrival == Some(first) {
-            return Ok(Advance::Seen(self.submit()));
+            return Ok(self.submit().map_or(Advance::Unseen, Advance::Seen));
         }
         if cancel == Some(first) {
             let cancelled = self.cancels.pop_front().map(|(_, job)| Event::Cancelled(job));
@@ -179,13 +184,16 @@ impl World {
         }
     }
 
-    fn submit(&mut self) -> Event {
+    /// The next job comes, and its app with it if it is the first; not if its app is over already.
+    fn submit(&mut self) -> Option<Event> {
         let job = &self.workload.jobs[self.arrivals_next];
         self.arrivals_next += 1;
         let truth = job.truth.clone();
-        self.pending
-            .insert(truth.id, Pending { truth: truth.clone(), saved: Work::ZERO, starts: 0, lease: None });
-        let mut declared = self.faults.declare(self.seed, &truth);
+        let opened = self.apps.submitted(&truth)?;
+        let curve = job.curve.clone();
+        let pending = Pending { truth: truth.clone(), curve, saved: Work::ZERO, starts: 0, lease: None };
+        self.pending.insert(truth.id, pending);
+        let mut declared = job.declared().or_else(|| self.faults.declare(self.seed, &truth));
         if let Some(speeds) = self.workload.reports.of(&truth) {
             declared.get_or_insert_with(|| (*truth).clone()).speeds = Some(speeds);
         }
@@ -193,7 +201,10 @@ impl World {
             // Nobody announces how a rule of training will change the batch size.
             declared.get_or_insert_with(|| (*truth).clone()).regimes.clear();
         }
-        Event::Submitted(declared.map_or(truth, Arc::new))
+        let submitted = Event::Submitted(declared.map_or(truth, Arc::new));
+        let Some(app) = opened else { return Some(submitted) };
+        self.ready.push_back(submitted);
+        Some(Event::AppOpened(app))
     }
 
     fn ring(&mut self) -> Result<Advance, BackendError> {
@@ -277,7 +288,7 @@ impl Backend for World {
             Command::Start(lease) => return self.start(lease),
             Command::Renew { lease, expires } => self.renew(*lease, *expires),
             Command::Stop { lease, grace, .. } => self.stop(*lease, *grace),
-            Command::End { job, .. } => self.forget(*job),
+            Command::End { job, outcome, .. } => self.forget(*job, *outcome),
             Command::WakeAt(at, round) => self.alarm = Some((*at, *round)),
             Command::Resize { .. } | Command::AskForBids(_) => {}
         }

@@ -5,7 +5,8 @@ use crate::agenda::Item;
 use crate::execution::{Progressing, Turn, slowdown};
 use crate::truth::{alone, regime_at};
 use evenhand_core::{
-    BackendError, EndCause, Event, Health, JobId, Lease, LeaseId, Regime, Retry, Seat, Sharing, Span, Time,
+    BackendError, EndCause, Event, Health, JobId, Lease, LeaseId, Outcome, Regime, Retry, Seat, Sharing,
+    Span, Time,
 };
 
 impl World {
@@ -22,10 +23,9 @@ impl World {
                 run.settle(now);
                 Some(self.end_run(id, EndCause::Crashed))
             }
-            Turn::ChangesRegime => {
+            what @ (Turn::Reports | Turn::ChangesRegime) => {
                 run.arrive(now);
-                let (done, saved) = run.progress();
-                let (place, ..) = regime_at(&run.truth, done);
+                let place = regime_at(&run.truth, run.progress().0).0.filter(|_| what == Turn::ChangesRegime);
                 let regime = place.map(|place| &run.truth.regimes[place]);
                 let regime = regime.map(|regime| Regime {
                     batch: regime.batch,
@@ -33,9 +33,21 @@ impl World {
                     speed: regime.speed,
                 });
                 self.plan_turn(id);
-                Some(Event::Progress { lease: id, done, saved, regime, worked: None, loss: None })
+                self.report(id, regime)
             }
         }
+    }
+
+    /// A job says how far it is and, at the end of an epoch, what its loss is; who watches over it may have something to
+    /// say to that.
+    fn report(&mut self, id: LeaseId, regime: Option<Regime>) -> Option<Event> {
+        let run = self.running.get(&id)?;
+        let (done, saved) = run.progress();
+        let loss = run.curve.as_ref().and_then(|curve| curve.reported(self.seed, &run.truth, done));
+        if let (Some(loss), Some(curve)) = (loss, &run.curve) {
+            self.ready.extend(self.apps.reported(&run.truth, curve.epoch_at(done), loss));
+        }
+        Some(Event::Progress { lease: id, done, saved, regime, worked: None, loss })
     }
 
     /// Notes the next turn of a run; the turn noted before no longer counts.
@@ -135,7 +147,8 @@ impl World {
         let scripted = self.crashes.get(&lease.job).copied();
         let crash =
             scripted.or_else(|| self.faults.crash_after(self.seed, lease.job, pending.starts, self.now));
-        let run = Progressing::new(lease.clone(), pending.truth.clone(), pending.saved, begins, crash);
+        let what = (pending.truth.clone(), pending.curve.clone());
+        let run = Progressing::new(lease.clone(), what, pending.saved, begins, crash);
         self.occupied.take(lease, &self.cluster)?;
         self.running.insert(lease.id, run);
         self.respeed(lease.id);
@@ -186,8 +199,11 @@ impl World {
         }
     }
 
-    pub(super) fn forget(&mut self, job: JobId) {
-        let held = self.pending.remove(&job).and_then(|pending| pending.lease);
+    pub(super) fn forget(&mut self, job: JobId, outcome: Outcome) {
+        let Some(pending) = self.pending.remove(&job) else { return };
+        let ended = self.apps.ended(&pending.truth, pending.curve.as_deref(), outcome);
+        self.ready.extend(ended);
+        let held = pending.lease;
         if let Some(lease) = held.filter(|lease| self.running.contains_key(lease)) {
             let ended = self.end_run(lease, EndCause::Stopped);
             self.ready.push_back(ended);
