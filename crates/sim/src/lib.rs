@@ -5,6 +5,7 @@
 //! two share no code path.
 
 mod agenda;
+pub mod apps;
 mod cluster;
 mod curve;
 mod execution;

@@ -1,5 +1,6 @@
 //! Scenarios: a cluster, some work, how to simulate it, and which policies to compare, in one TOML file.
 
+use crate::apps::Apps;
 use crate::traces::synthetic::Synthetic;
 use crate::traces::{self, Sides, Throughputs};
 use crate::{ClusterSpec, Faults, InputError, NodeGroup, Semantics, Setup, SimJob, Workload};
@@ -79,13 +80,14 @@ fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, InputErro
     })
 }
 
-/// Where the work comes from: a trace, or a generator.
+/// Where the work comes from: a trace, or one of two generators.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadChoice {
     trace: Option<PathBuf>,
     throughputs: Option<PathBuf>,
     generate: Option<Synthetic>,
+    apps: Option<Apps>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -154,6 +156,9 @@ impl Scenario {
         if let Some(generate) = &scenario.workload.generate {
             generate.check().map_err(|error| error.within(&scenario.path))?;
         }
+        if let Some(apps) = &scenario.workload.apps {
+            apps.check().map_err(|error| error.within(&scenario.path))?;
+        }
         scenario.simulation.faults.check().map_err(|error| error.within(&scenario.path))?;
         Ok(scenario)
     }
@@ -165,21 +170,25 @@ impl Scenario {
 
     /// Whether runs with different seeds have different work.
     pub fn varies(&self) -> bool {
-        false
+        self.workload.apps.as_ref().is_some_and(|apps| apps.seed.is_none())
     }
 
     /// Its work in the run of this seed, fitted to its machines.
-    pub fn workload(&self, cluster: &ClusterSpec, _seed: u64) -> Result<Workload, InputError> {
-        let mut workload = match (&self.workload.trace, &self.workload.generate) {
-            (Some(trace), None) => traces::open(&self.folder.join(trace), &self.sides()?, cluster)?,
-            (None, Some(generate)) => generate.generate(cluster),
+    pub fn workload(&self, cluster: &ClusterSpec, seed: u64) -> Result<Workload, InputError> {
+        let choice = &self.workload;
+        let mut workload = match (&choice.trace, &choice.generate, &choice.apps) {
+            (Some(trace), None, None) => traces::open(&self.folder.join(trace), &self.sides()?, cluster)?,
+            (None, Some(generate), None) => generate.generate(cluster),
+            (None, None, Some(apps)) => apps.generate(cluster, seed),
             _ => {
-                return Err(InputError::whole(
-                    &self.path,
-                    "[workload] has either `trace` or [workload.generate]",
-                ));
+                let allowed = "[workload] has one of `trace`, [workload.generate] and [workload.apps]";
+                return Err(InputError::whole(&self.path, allowed));
             }
         };
+        if !workload.apps.is_empty() && self.semantics()? == Semantics::Original {
+            let allowed = "those rules know no apps: leave `semantics` out";
+            return Err(InputError::field(0, "semantics", "original", allowed).within(&self.path));
+        }
         workload.set_restart(self.restart()?);
         self.name_tenants(&mut workload, cluster)?;
         self.check_tenants(&workload, cluster)?;
@@ -401,6 +410,18 @@ const KEYS: &[&str] = &[
     "trace",
     "throughputs",
     "generate",
+    "apps",
+    "single",
+    "jobs_max",
+    "minutes_median",
+    "minutes_sigma",
+    "minutes_max",
+    "gpu_hours_max",
+    "epochs",
+    "noise",
+    "communication_bound",
+    "first_to_target",
+    "tuners",
     "jobs",
     "load",
     "duration_mean_s",

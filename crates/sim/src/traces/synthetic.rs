@@ -104,7 +104,7 @@ impl Synthetic {
 }
 
 /// Speeds that fall off from model to model, differently for every job; none for a cluster of one model.
-fn speeds(cluster: &ClusterSpec, random: &mut Random) -> Option<PerModel<Rate>> {
+pub(crate) fn speeds(cluster: &ClusterSpec, random: &mut Random) -> Option<PerModel<Rate>> {
     (cluster.models.len() > 1).then(|| {
         let mut row = PerModel::all(Rate::ONE);
         let mut speed = 1.0;

@@ -24,13 +24,13 @@ struct Watched {
     losses: BTreeMap<JobId, Loss>,
 }
 
-/// All apps of a workload.
+/// All apps of a workload and how far they are.
 #[derive(Default)]
-pub(super) struct Apps {
+pub(crate) struct AppBook {
     watched: BTreeMap<AppId, Watched>,
 }
 
-impl Apps {
+impl AppBook {
     pub fn new(workload: &Workload) -> Self {
         let mut jobs: BTreeMap<AppId, Vec<&SimJob>> = BTreeMap::new();
         for job in &workload.jobs {

@@ -11,7 +11,7 @@ use crate::execution::Progressing;
 use crate::faults::Faults;
 use crate::truth::{EqualTurns, TrueInterference};
 use crate::workload::Workload;
-use apps::Apps;
+pub(crate) use apps::AppBook;
 use evenhand_core::{
     Abilities, Backend, BackendError, Cluster, Command, Event, GpuMask, GpuModel, JobId, JobSpec, LeaseId,
     Node, NodeId, Random, Round, Span, Time, Work,
@@ -69,7 +69,7 @@ pub struct World {
     spells: Vec<Random>,
     pending: BTreeMap<JobId, Pending>,
     running: BTreeMap<LeaseId, Progressing>,
-    apps: Apps,
+    apps: AppBook,
     occupied: Occupied,
     /// Leases that were ever started, one bit each: a second start does nothing.
     known_leases: Vec<u64>,
@@ -105,7 +105,7 @@ impl World {
             spells: Vec::new(),
             pending: BTreeMap::new(),
             running: BTreeMap::new(),
-            apps: Apps::new(&workload),
+            apps: AppBook::new(&workload),
             occupied: Occupied::new(nodes.len()),
             known_leases: Vec::new(),
             crashes: BTreeMap::new(),
