@@ -27,12 +27,13 @@ pub use native::COLUMNS;
 pub use reading::cluster_from_openb_nodes;
 pub use throughputs::Throughputs;
 pub use warnings::{Warning, Warnings};
-pub use write::write_native;
+pub use write::{as_trace, write_native};
 
 use crate::cluster::ClusterSpec;
-use crate::{InputError, Recipe, SimJob, Workload};
+use crate::{Curve, InputError, Recipe, SimApp, SimJob, Workload};
 use evenhand_core::{
-    JobId, JobSpec, ModelFilter, ModelIndex, Outcome, PerModel, Rate, Span, Tenant, TenantId, Time,
+    App, AppId, Choice, Goal, JobId, JobSpec, ModelFilter, ModelIndex, Outcome, PerModel, Rate, Span, Tenant,
+    TenantId, Time,
 };
 use flate2::bufread::MultiGzDecoder;
 use std::fs::File;
@@ -49,12 +50,25 @@ pub struct Trace {
     pub models: Vec<String>,
     /// Tenants that the trace names.
     pub tenants: Vec<String>,
+    /// Apps that the trace names. Numbers in its jobs are places in this list.
+    pub apps: Vec<TraceApp>,
     /// Jobs in the order of the file.
     pub jobs: Vec<TraceJob>,
     /// What was skipped or changed, and how often.
     pub warnings: Warnings,
     /// The wall clock at time 0, as far as the file says.
     pub anchor: Option<String>,
+}
+
+/// Several jobs with one goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceApp {
+    /// Its name in the file.
+    pub name: String,
+    /// When it is over.
+    pub goal: Goal,
+    /// Who ends its jobs early.
+    pub tuner: Choice,
 }
 
 /// One row of a trace.
@@ -66,7 +80,7 @@ pub struct TraceJob {
     pub name: String,
     /// When it is submitted.
     pub submit: Time,
-    /// What it is; its number is given later.
+    /// What it is, as declared; its number is given later.
     pub spec: JobSpec,
     /// How it really ended, if the file says.
     pub outcome: Option<Outcome>,
@@ -74,12 +88,14 @@ pub struct TraceJob {
     pub queued: Option<Span>,
     /// How it trains, if the file says.
     pub recipe: Option<Arc<Recipe>>,
+    /// How its loss falls, if the file says.
+    pub curve: Option<Curve>,
 }
 
 impl TraceJob {
     /// A job of which the file says no more than this.
     pub fn new(line: u64, name: String, submit: Time, spec: JobSpec) -> Self {
-        Self { line, name, submit, spec, outcome: None, queued: None, recipe: None }
+        Self { line, name, submit, spec, outcome: None, queued: None, recipe: None, curve: None }
     }
 }
 
@@ -223,13 +239,11 @@ impl Trace {
             spec.label = numbered.is_none().then(|| Arc::from(job.name.as_str()));
             translate(&mut spec, &models, cluster, job.line)?;
             check_size(&spec, cluster, job.line)?;
-            jobs.push(SimJob {
-                submit: job.submit,
-                truth: Arc::new(spec),
-                cancel: None,
-                recipe: job.recipe,
-                curve: None,
-            });
+            let bound = match job.curve {
+                Some(curve) => SimJob::training(job.submit, spec, curve),
+                None => SimJob::new(job.submit, Arc::new(spec)),
+            };
+            jobs.push(SimJob { recipe: job.recipe, ..bound });
         }
         jobs.sort_by_key(|job| job.submit);
         let tenants = self
@@ -238,8 +252,25 @@ impl Trace {
             .enumerate()
             .map(|(at, name)| Tenant::new(TenantId(at as u32), name))
             .collect();
-        Ok(Workload { jobs, tenants, ..Workload::default() })
+        let apps = apps(&self.apps, &jobs);
+        Ok(Workload { jobs, tenants, apps, ..Workload::default() })
     }
+}
+
+/// The apps of a trace, each owned by whoever owns its jobs.
+fn apps(apps: &[TraceApp], jobs: &[SimJob]) -> Vec<SimApp> {
+    let mut owners = vec![TenantId(0); apps.len()];
+    for job in jobs {
+        if let Some(app) = job.truth.app {
+            owners[app.0 as usize] = job.truth.tenant;
+        }
+    }
+    let bound = apps.iter().enumerate().map(|(at, app)| SimApp {
+        app: App::new(AppId(at as u64), owners[at], app.goal),
+        name: app.name.clone(),
+        tuner: app.tuner.clone(),
+    });
+    bound.collect()
 }
 
 /// The names of the jobs as numbers, if they all are.

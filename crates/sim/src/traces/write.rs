@@ -1,11 +1,14 @@
 //! Writes native traces: a whole trace with all that the format carries, or job by job.
 
-use super::{Trace, TraceJob};
+use super::native::GOALS;
+use super::{Trace, TraceApp, TraceJob};
 use crate::truth::regime_at;
-use crate::{ClusterSpec, Workload};
+use crate::{ClusterSpec, Curve, Workload, tuners};
 use evenhand_core::{
-    Consent, JobSpec, MODELS_MAX, ModelFilter, ModelIndex, Priority, Rate, Ratio, Restart, Work,
+    AppId, Choice, Consent, Goal, JobSpec, MODELS_MAX, ModelFilter, ModelIndex, Priority, Rate, Ratio,
+    Restart, Work,
 };
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -37,10 +40,35 @@ const OPTIONAL: &[Column] = &[
         Consent::Never => Some("never".into()),
         Consent::Freely => Some("freely".into()),
     }),
+    ("app", |job, trace| app(job, trace).map(|app| app.name.clone())),
+    ("app_goal", |job, trace| {
+        let goal = app(job, trace)?.goal;
+        let word = GOALS.iter().find(|(_, other)| *other == goal).map(|(word, _)| (*word).to_owned());
+        word.filter(|_| goal != Goal::default())
+    }),
+    ("app_tuner", |job, trace| {
+        let tuner = &app(job, trace)?.tuner;
+        (*tuner != Choice::named(tuners::DEFAULT_TUNER)).then(|| tuners::text(tuner))
+    }),
+    ("loss_start", |job, _| loss(job, |curve| curve.start)),
+    ("loss_floor", |job, _| loss(job, |curve| curve.floor)),
+    ("loss_scale", |job, _| loss(job, |curve| curve.scale)),
+    ("loss_power", |job, _| loss(job, |curve| curve.power)),
+    ("epoch_steps", |job, _| loss(job, |curve| curve.epoch.steps())),
+    ("loss_noise", |job, _| loss(job, |curve| curve.noise).filter(|text| text != "0")),
+    ("loss_target", |job, _| job.spec.target.map(|target| target.get().to_string())),
 ];
 
 /// The columns of speeds, one for each GPU model that the trace names.
 const SPEEDS: &str = "speed:<model>";
+
+fn app<'a>(job: &TraceJob, trace: &'a Trace) -> Option<&'a TraceApp> {
+    trace.apps.get(usize::try_from(job.spec.app?.0).ok()?)
+}
+
+fn loss(job: &TraceJob, part: fn(&Curve) -> f64) -> Option<String> {
+    job.curve.as_ref().map(|curve| part(curve).to_string())
+}
 
 fn models(job: &TraceJob, trace: &Trace) -> Option<String> {
     let allowed = |at: &usize| job.spec.models.allows(ModelIndex(*at as u16));
@@ -186,30 +214,47 @@ fn unwrapped(error: csv::Error) -> io::Error {
 
 /// Writes a workload as a native trace, with the speeds it has on the models of this cluster.
 pub fn write_native(workload: &Workload, cluster: &ClusterSpec, to: &mut dyn Write) -> io::Result<()> {
+    as_trace(workload, cluster).write_native(&[], to).map(|_| ())
+}
+
+/// A workload as a trace, with the speeds it has on the models of this cluster.
+pub fn as_trace(workload: &Workload, cluster: &ClusterSpec) -> Trace {
+    let places: BTreeMap<AppId, u64> =
+        workload.apps.iter().enumerate().map(|(at, app)| (app.app.id, at as u64)).collect();
     let job = |job: &crate::SimJob| {
-        let mut spec = JobSpec::clone(&job.truth);
+        let mut spec = job.declared().unwrap_or_else(|| JobSpec::clone(&job.truth));
+        spec.app = spec.app.and_then(|app| places.get(&app).copied()).map(AppId);
         if let Some(speeds) = &mut spec.speeds {
             // The first model is the reference, so it speaks for all models that the file does not name.
             speeds.0[MODELS_MAX - 1] = speeds.0[0];
         }
         TraceJob {
             recipe: job.recipe.as_ref().map(Arc::clone),
+            curve: job.curve.as_deref().copied(),
             ..TraceJob::new(0, spec.name(), job.submit, spec)
         }
     };
     let mixed = cluster.models.len() > 1;
-    let trace = Trace {
+    let app = |app: &crate::SimApp| TraceApp {
+        name: app.name.clone(),
+        goal: app.app.goal,
+        tuner: app.tuner.clone(),
+    };
+    Trace {
         models: cluster.models.iter().filter(|_| mixed).map(|model| model.name.clone()).collect(),
         tenants: workload.tenants.iter().map(|tenant| tenant.name.clone()).collect(),
+        apps: workload.apps.iter().map(app).collect(),
         jobs: workload.jobs.iter().map(job).collect(),
         ..Trace::default()
-    };
-    trace.write_native(&[], to).map(|_| ())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{Sides, Trace, read};
+    use super::write_native;
+    use crate::ClusterSpec;
+    use crate::apps::Apps;
     use crate::profiles::{PROFILES, Plan, Wanted};
     use evenhand_core::{ModelFilter, ModelIndex};
 
@@ -259,6 +304,28 @@ mod tests {
     fn a_plain_trace_stays_plain() {
         let text = "job_id,submit_s,gpus,duration_s,tenant\n1,0,1,60,everybody\n2,1.5,4,7.25,everybody\n";
         assert_eq!(written(&parsed(text)), format!("# a remark\n{text}"));
+    }
+
+    #[test]
+    fn apps_come_back_with_their_goals_tuners_and_curves() {
+        let cluster = ClusterSpec::parse("v100=16,k80=16", Some(4), None).unwrap();
+        let workload = Apps { apps: 30, tenants: 7, ..Apps::default() }.generate(&cluster, 4);
+        let mut text = Vec::new();
+        write_native(&workload, &cluster, &mut text).unwrap();
+        let again = parsed(std::str::from_utf8(&text).unwrap()).bind(&cluster).unwrap();
+        assert_eq!(workload.apps, again.apps);
+        assert_eq!(workload.jobs.len(), again.jobs.len());
+        for (job, other) in workload.jobs.iter().zip(&again.jobs) {
+            assert_eq!((job.submit, &job.curve), (other.submit, &other.curve));
+            let speeds = |job: &crate::SimJob| [0, 1].map(|model| job.truth.speed(ModelIndex(model)).get());
+            assert!(speeds(job).iter().zip(speeds(other)).all(|(a, b)| (a - b).abs() < 1e-12));
+            let (mut left, mut right) = ((*job.truth).clone(), (*other.truth).clone());
+            (left.speeds, right.speeds) = (None, None);
+            assert_eq!(left, right);
+        }
+        let mut second = Vec::new();
+        write_native(&again, &cluster, &mut second).unwrap();
+        assert!(text == second, "a file that is written again is another");
     }
 
     #[test]

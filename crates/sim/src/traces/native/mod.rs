@@ -1,5 +1,9 @@
 //! The native trace: a CSV file with a header line; four columns are needed, the rest are as you like.
 
+mod apps;
+
+pub(super) use apps::GOALS;
+
 use super::reading::{Lines, split};
 use super::{Sides, Trace, TraceEntry, TraceJob};
 use crate::InputError;
@@ -46,6 +50,32 @@ pub const COLUMNS: &[(&str, bool, &str)] = &[
     ("checkpoint_s", false, "seconds between the checkpoints it writes by itself (default 1800)"),
     ("deadline_s", false, "seconds after the start by which it is wanted"),
     ("sharing", false, "may share a GPU: never, if-contract-holds, freely"),
+    ("app", false, "names the app that it is a job of (default: none)"),
+    (
+        "app_goal",
+        false,
+        "when the app is over: all-jobs, first-to-target (default all-jobs); the same in all its rows",
+    ),
+    (
+        "app_tuner",
+        false,
+        "who ends its jobs early, such as `successive-halving eta=4` (default none); the same in all its rows",
+    ),
+    (
+        "loss_start",
+        false,
+        "loss before the first step: with the next four, the job reports a loss as it trains",
+    ),
+    ("loss_floor", false, "loss that it would come to in the end"),
+    ("loss_scale", false, "steps after which the loss falls more slowly"),
+    (
+        "loss_power",
+        false,
+        "how fast the loss falls: floor + (start - floor) (1 + k / scale)^-power after k steps",
+    ),
+    ("epoch_steps", false, "steps between two reports"),
+    ("loss_noise", false, "how much a reported loss is off: the deviation of its logarithm (default 0)"),
+    ("loss_target", false, "loss at which the job is finished; `steps` are then its limit"),
 ];
 
 fn read(source: &mut dyn BufRead, _sides: &Sides) -> Result<Trace, InputError> {
@@ -94,6 +124,7 @@ struct Reader {
     speeds: Vec<usize>,
     names: BTreeSet<String>,
     tenants: BTreeMap<String, TenantId>,
+    apps: apps::Apps,
     trace: Trace,
 }
 
@@ -104,6 +135,7 @@ impl Reader {
             speeds: Vec::new(),
             names: BTreeSet::new(),
             tenants: BTreeMap::new(),
+            apps: apps::Apps::default(),
             trace: Trace::default(),
         };
         for (at, name) in header.iter().enumerate() {
@@ -153,8 +185,13 @@ impl Reader {
             return Err(InputError::field(line, "job_id", &name, "another job has it already"));
         }
         let submit = Time::from_seconds(cells.needed("submit_s", 0.0, "at least 0")?);
-        let spec = self.spec(&Cells { line, row, columns: &self.columns.clone() })?;
-        self.trace.jobs.push(TraceJob::new(line, name, submit, spec));
+        let columns = self.columns.clone();
+        let cells = Cells { line, row, columns: &columns };
+        let mut spec = self.spec(&cells)?;
+        spec.app = self.apps.of(&cells, spec.tenant, &mut self.trace)?;
+        spec.target = apps::target(&cells)?;
+        let curve = apps::curve(&cells, &spec)?;
+        self.trace.jobs.push(TraceJob { curve, ..TraceJob::new(line, name, submit, spec) });
         Ok(())
     }
 
@@ -311,8 +348,8 @@ fn sharing(cells: &Cells<'_>) -> Result<Consent, InputError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Sides;
     use crate::ClusterSpec;
+    use crate::traces::Sides;
     use evenhand_core::{ModelIndex, Time};
 
     fn error(text: &str) -> String {
