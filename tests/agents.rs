@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use evenhand_core::{
-    Abilities, Answer, AppId, Backend, BackendError, BidError, Choice, Command, Event, GpuCount,
+    Abilities, AgentSeat, Answer, AppId, Backend, BackendError, BidError, Choice, Command, Event, GpuCount,
     LedgerReader, LedgerWriter, Locality, ModelIndex, Note, Offer, Parameters, Part, RawBid, RawRow, Record,
     Round, Time,
 };
@@ -123,7 +123,7 @@ fn play(agents: &[Behaviour], gpus: u32) -> (Ends, Vec<Record>) {
 fn play_in(agents: &[Behaviour], gpus: u32, late: bool) -> (Ends, Vec<Record>) {
     let mut stage = Stage::new(&format!("v100={gpus}"), 1).tenant("ann");
     for _ in agents {
-        stage = stage.app_outside().job(0, 1, 600);
+        stage = stage.app_with(|app| app.app.agent = AgentSeat::Outside).job(0, 1, 600);
     }
     let agents = agents.iter().enumerate().map(|(app, behaviour)| (AppId(app as u64), *behaviour)).collect();
     let mut world =

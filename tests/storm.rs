@@ -6,14 +6,17 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use evenhand_core::{
-    Abilities, Backend, BackendError, Choice, Command, EndCause, EngineConfig, Event, GpuCount, Grant,
-    LedgerReader, LedgerWriter, Limits, Plan, Policy, PolicyError, Random, Reason, Record, Restart, Site,
-    Snapshot, Span, Time, Work,
+    Abilities, App, AppId, Backend, BackendError, Choice, Command, EndCause, EngineConfig, Event, Goal,
+    GpuCount, Grant, LedgerReader, LedgerWriter, Limits, Loss, Plan, Policy, PolicyError, Random, Reason,
+    Record, Restart, Site, Snapshot, Span, Time, Work,
 };
 use evenhand_engine::{Engine, Parts, replay, run};
 use evenhand_policies::POLICIES;
 use evenhand_sim::traces::synthetic::Synthetic;
-use evenhand_sim::{ClusterSpec, Faults, Setup, Straggling, Workload, World, engine_for};
+use evenhand_sim::tuners::TUNERS;
+use evenhand_sim::{
+    ClusterSpec, Curve, Faults, Setup, SimApp, SimJob, Straggling, Workload, World, engine_for,
+};
 use evenhand_tests::{Broken, Witness, engine_with, parts_with, policy};
 use std::sync::Arc;
 
@@ -64,6 +67,7 @@ fn weather(seed: u64) -> (ClusterSpec, Arc<Workload>, Faults) {
             spec.regimes = vec![evenhand_core::RegimeSpec { from: half, batch: 64, speed }];
         }
     }
+    make_apps(&mut workload, seed);
     let faults = Faults {
         node_failure_every_s: random.between(1800.0, 20_000.0),
         node_repair_s: random.between(60.0, 3600.0),
@@ -73,6 +77,45 @@ fn weather(seed: u64) -> (ClusterSpec, Arc<Workload>, Faults) {
         until_s: 40_000.0,
     };
     (cluster, Arc::new(workload), faults)
+}
+
+/// In some storms jobs belong to apps, and tuners watch over them.
+fn make_apps(workload: &mut Workload, seed: u64) {
+    let mut random = Random::stream(seed, "apps in a storm");
+    if random.chance(0.6) {
+        return;
+    }
+    let mut left = 0;
+    for job in &mut workload.jobs {
+        if left == 0 {
+            let goal = if random.chance(0.5) { Goal::FirstToTarget } else { Goal::AllJobs };
+            let app = App::new(AppId(workload.apps.len() as u64), job.truth.tenant, goal);
+            let tuner = Choice::named(random.pick(TUNERS).unwrap().name);
+            workload.apps.push(SimApp { tuner, ..SimApp::new(app) });
+            left = 1 + random.below(9);
+        }
+        left -= 1;
+        let app = &workload.apps.last().unwrap().app;
+        let mut spec = evenhand_core::JobSpec::clone(&job.truth);
+        (spec.app, spec.tenant) = (Some(app.id), app.tenant);
+        let limit = spec.work.unwrap();
+        let curve = Curve {
+            start: 2.0,
+            floor: random.between(0.2, 1.0),
+            scale: limit.steps() * random.between(0.01, 0.5),
+            power: random.between(0.5, 1.5),
+            noise: random.between(0.0, 0.05),
+            epoch: Work((limit.0 / (1 + random.below(40))).max(1)),
+            limit,
+        };
+        spec.target = random.chance(0.7).then(|| Loss::new(random.between(0.5, 1.5)).unwrap());
+        let bound = if random.chance(0.9) {
+            SimJob::training(job.submit, spec, curve)
+        } else {
+            SimJob::new(job.submit, Arc::new(spec))
+        };
+        *job = SimJob { cancel: job.cancel, ..bound };
+    }
 }
 
 fn setup(policy: &str, seed: u64, faults: Faults) -> Setup {
@@ -246,11 +289,15 @@ fn the_weather_is_bad_enough_to_mean_something() {
                 Event::Cancelled(_) => "cancelled",
                 Event::NodeUp(_) if record.now > Time::ZERO => "node back",
                 Event::Progress { regime: Some(_), .. } => "regime",
+                Event::Retired(_) => "retired",
+                Event::Held(_) => "held",
+                Event::Released(_) => "released",
+                Event::AppClosed { best: Some(_), .. } => "app closed",
                 _ => return,
             };
             *seen.entry(event).or_default() += 1;
         });
         assert!(outcome.is_ok(), "seed {seed}: {outcome:?}");
     }
-    assert!(seen.len() == 6 && seen.values().all(|count| *count >= 10), "{seen:?}");
+    assert!(seen.len() == 10 && seen.values().all(|count| *count >= 10), "{seen:?}");
 }

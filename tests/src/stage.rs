@@ -2,11 +2,11 @@
 
 use crate::{Witness, engine_with};
 use evenhand_core::{
-    AgentSeat, App, AppId, Backend, Command, EngineConfig, Goal, GpuCount, JobId, JobSpec, Node, PerModel,
-    Policy, Record, Span, Tenant, TenantId, Time, Work,
+    App, AppId, Backend, Command, EngineConfig, Goal, GpuCount, JobId, JobSpec, Loss, Node, PerModel, Policy,
+    Record, Span, Tenant, TenantId, Time, Work,
 };
 use evenhand_engine::{Engine, run};
-use evenhand_sim::{ClusterSpec, Faults, SimApp, SimJob, Workload, World};
+use evenhand_sim::{ClusterSpec, Curve, Faults, SimApp, SimJob, Workload, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,12 +59,27 @@ impl Stage {
         self
     }
 
-    /// Adds an app of the last tenant whose agent lives outside.
-    pub fn app_outside(mut self) -> Self {
+    /// Adds an app that is special in some way.
+    pub fn app_with(mut self, edit: impl Fn(&mut SimApp)) -> Self {
         self = self.app();
-        if let Some(app) = self.workload.apps.last_mut() {
-            app.agent = AgentSeat::Outside;
-        }
+        self.workload.apps.iter_mut().next_back().into_iter().for_each(edit);
+        self
+    }
+
+    /// Adds a trial of the last app on one GPU: ten epochs of a minute up to its limit, and how its loss falls.
+    pub fn trial(mut self, submit_s: u64, floor: f64, target: Option<f64>) -> Self {
+        let declared = self.clone().job(submit_s, 1, 600).workload.jobs.pop().unwrap().truth;
+        let mut declared = JobSpec::clone(&declared);
+        declared.target = target.map(|target| Loss::new(target).unwrap());
+        let (epoch, limit) = (Work::from_steps(60.0), Work::from_steps(600.0));
+        let curve = Curve { start: 2.0, floor, scale: 60.0, power: 1.0, noise: 0.0, epoch, limit };
+        self.workload.jobs.push(SimJob::training(Time::from_seconds(submit_s as f64), declared, curve));
+        self
+    }
+
+    /// Changes the last job.
+    pub fn edit(mut self, edit: impl Fn(&mut SimJob)) -> Self {
+        self.workload.jobs.iter_mut().next_back().into_iter().for_each(edit);
         self
     }
 

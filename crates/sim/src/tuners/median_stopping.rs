@@ -1,6 +1,9 @@
 //! The median stopping rule: a trial goes when its best loss is worse than what the median trial had on average by then.
+//!
+//! Another trial counts as soon as it is at most one epoch behind. Otherwise the first of several that go on side by side
+//! would never have anybody to be compared with.
 
-use super::history::History;
+use super::history::{History, Reports};
 use super::{Tuner, TunerEntry, Verdict};
 use evenhand_core::{JobId, Loss, ParameterSpec};
 
@@ -37,7 +40,8 @@ impl MedianStopping {
     /// Whether a trial is worse at an epoch than the median of the others.
     fn is_worse(&self, job: JobId, epoch: u32) -> bool {
         let others = self.history.others(job);
-        let mut means: Vec<f64> = others.filter_map(|(_, reports)| reports.mean_until(epoch)).collect();
+        let mean = |reports: &Reports| reports.mean_until(epoch).or_else(|| reports.mean_until(epoch - 1));
+        let mut means: Vec<f64> = others.filter_map(|(_, reports)| mean(reports)).collect();
         if epoch < self.epochs_min || means.len() < self.trials_min {
             return false;
         }
