@@ -13,7 +13,7 @@ use evenhand_core::{
 use evenhand_engine::{Engine, Parts, replay, run};
 use evenhand_policies::POLICIES;
 use evenhand_sim::traces::synthetic::Synthetic;
-use evenhand_sim::tuners::TUNERS;
+use evenhand_sim::tuners::{self, TUNERS};
 use evenhand_sim::{
     ClusterSpec, Curve, Faults, Setup, SimApp, SimJob, Straggling, Workload, World, engine_for,
 };
@@ -82,7 +82,7 @@ fn weather(seed: u64) -> (ClusterSpec, Arc<Workload>, Faults) {
 /// In some storms jobs belong to apps, and tuners watch over them.
 fn make_apps(workload: &mut Workload, seed: u64) {
     let mut random = Random::stream(seed, "apps in a storm");
-    if random.chance(0.6) {
+    if random.chance(0.5) {
         return;
     }
     let mut left = 0;
@@ -90,9 +90,11 @@ fn make_apps(workload: &mut Workload, seed: u64) {
         if left == 0 {
             let goal = if random.chance(0.5) { Goal::FirstToTarget } else { Goal::AllJobs };
             let app = App::new(AppId(workload.apps.len() as u64), job.truth.tenant, goal);
-            let tuner = Choice::named(random.pick(TUNERS).unwrap().name);
+            let eager = ["successive-halving eta=2", "hyperband eta=2"];
+            let names: Vec<_> = TUNERS.iter().map(|entry| entry.name).chain(eager).collect();
+            let tuner = tuners::parse(random.pick(&names).unwrap()).unwrap();
             workload.apps.push(SimApp { tuner, ..SimApp::new(app) });
-            left = 1 + random.below(9);
+            left = 1 + random.below(12);
         }
         left -= 1;
         let app = &workload.apps.last().unwrap().app;
@@ -105,7 +107,7 @@ fn make_apps(workload: &mut Workload, seed: u64) {
             scale: limit.steps() * random.between(0.01, 0.5),
             power: random.between(0.5, 1.5),
             noise: random.between(0.0, 0.05),
-            epoch: Work((limit.0 / (1 + random.below(40))).max(1)),
+            epoch: Work((limit.0 / (4 + random.below(40))).max(1)),
             limit,
         };
         spec.target = random.chance(0.7).then(|| Loss::new(random.between(0.5, 1.5)).unwrap());

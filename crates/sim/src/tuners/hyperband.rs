@@ -8,7 +8,7 @@
 //! The paper draws as many trials as that comes to. An app has its trials already: they are dealt out to the brackets in
 //! the order of their numbers and in proportion to n_s, the most eager bracket first.
 
-use super::rungs::{Bracket, epochs_min, rungs_max};
+use super::rungs::{Bracket, epochs_max, rungs_max};
 use super::{Trial, Tuner, TunerEntry, Verdict};
 use evenhand_core::{JobId, Loss, ParameterSpec};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ struct Hyperband {
 
 impl Hyperband {
     fn new(eta: u32, trials: &[Trial]) -> Self {
-        let rungs_max = rungs_max(eta, epochs_min(trials));
+        let rungs_max = rungs_max(eta, epochs_max(trials));
         let sizes: Vec<f64> = (0..=rungs_max)
             .rev()
             .map(|rungs| {

@@ -84,7 +84,7 @@ impl Bracket {
     }
 }
 
-/// The most rungs that make sense: no more than there are epochs to tell them apart, and `bound`-fold halving at most.
+/// How often `bound` can be divided by eta.
 pub(super) fn rungs_max(eta: u32, bound: u32) -> u32 {
     let mut rungs = 0;
     while eta.saturating_pow(rungs + 1) <= bound {
@@ -93,7 +93,7 @@ pub(super) fn rungs_max(eta: u32, bound: u32) -> u32 {
     rungs
 }
 
-/// The fewest epochs of a trial that reports at all.
-pub(super) fn epochs_min(trials: &[Trial]) -> u32 {
-    trials.iter().map(|trial| trial.epochs).filter(|epochs| *epochs > 0).min().unwrap_or(0)
+/// The most epochs of any trial: R.
+pub(super) fn epochs_max(trials: &[Trial]) -> u32 {
+    trials.iter().map(|trial| trial.epochs).max().unwrap_or(0)
 }

@@ -3,7 +3,7 @@
 //! With n trials there are floor(log_eta n) rungs, at R/eta, R/eta^2, ... of a limit of R epochs: the last few run to
 //! their end. Of a final cohort of one this is promised: it was the best on every rung.
 
-use super::rungs::{Bracket, epochs_min, rungs_max};
+use super::rungs::{Bracket, epochs_max, rungs_max};
 use super::{Tuner, TunerEntry, Verdict};
 use evenhand_core::{JobId, Loss, ParameterSpec};
 
@@ -18,7 +18,7 @@ pub(super) const ENTRY: TunerEntry = TunerEntry {
     build: |parameters, trials| {
         let eta = parameters.number(&ETA, 2.0, 10.0)? as u32;
         let reporting = trials.iter().filter(|trial| trial.epochs > 0).count() as u32;
-        let rungs = rungs_max(eta, epochs_min(trials).min(reporting));
+        let rungs = rungs_max(eta, epochs_max(trials).min(reporting));
         Ok(Box::new(SuccessiveHalving(Bracket::new(eta, rungs, trials))))
     },
 };
