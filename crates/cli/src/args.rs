@@ -338,6 +338,9 @@ pub struct TraceGenerate {
     /// How many jobs [default: 10000, or as many as come in --days]
     #[arg(long, value_name = "N")]
     pub jobs: Option<u64>,
+    /// With `--profile apps`: how many apps [default: 40]
+    #[arg(long, value_name = "N", conflicts_with_all = ["jobs", "days"])]
+    pub apps: Option<u32>,
     /// Days from the first submission to the last
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
     pub days: Option<f64>,

@@ -46,6 +46,9 @@ impl Work {
         let found = traces::open_trace(trace, &sides(self.throughputs.as_deref())?)?;
         tell_warnings(trace, &found.warnings);
         let mut workload = found.bind(cluster).map_err(|error| error.within(&trace.display().to_string()))?;
+        if self.semantics == Semantics::Original && !workload.apps.is_empty() {
+            return Err(wrong("--semantics", "original rules know no apps, and the trace has some"));
+        }
         let usual = Restart::default();
         let mut restart = usual;
         restart.save = self.save.unwrap_or(usual.save);

@@ -102,6 +102,33 @@ fn wrong_wishes_are_refused() {
 }
 
 #[test]
+fn generated_apps_are_told_and_can_be_simulated() {
+    let folder = Folder::new("generate_apps");
+    let line = "trace generate --profile apps --apps 12 --gpus 16 --load 0.7 --seed 3 -o apps.csv";
+    let said = folder.done(line).stdout;
+    assert!(said.contains("12 apps with") && said.contains("on 16 GPUs"), "{said}");
+    let text = folder.done("trace inspect apps.csv").stdout;
+    assert!(text.contains("apps") && text.contains("tuners: ") && text.contains("with one job"), "{text}");
+    let found = json(&folder.done("trace inspect apps.csv --json").stdout);
+    assert_eq!(found["apps"]["count"], 12);
+    folder.done("trace convert apps.csv -o again.csv");
+    let rows = |text: &str| {
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&folder.read("apps.csv")), rows(&folder.read("again.csv")));
+    let finished =
+        folder.done("simulate --trace again.csv --cluster v100=16 --policy las --predictor curves").stdout;
+    assert!(finished.contains("las"), "{finished}");
+    refused(&folder, "trace generate --profile apps --jobs 9 -o x.csv", &["--apps"]);
+    refused(&folder, "trace generate --profile philly --apps 9 -o x.csv", &["--profile apps"]);
+    refused(
+        &folder,
+        "simulate --trace again.csv --cluster v100=16 --policy fifo --semantics original",
+        &["--semantics", "apps"],
+    );
+}
+
+#[test]
 fn profiles_are_listed() {
     let folder = Folder::new("profiles");
     let text = folder.done("trace profiles").stdout;

@@ -1,5 +1,6 @@
 //! `evenhand trace generate`: a trace from published statistics.
 
+use super::generate_apps;
 use super::target::Target;
 use crate::args::TraceGenerate;
 use crate::failure::wrong;
@@ -20,7 +21,13 @@ const STEP: u64 = 1000;
 
 /// Makes a trace up and says what it comes to.
 pub fn run(args: &TraceGenerate) -> Result<()> {
+    if args.profile == generate_apps::PROFILE {
+        return generate_apps::run(args);
+    }
     let profile = profile(&args.profile)?;
+    if args.apps.is_some() {
+        return Err(wrong("--apps", format!("{} has no apps: that is --profile apps", args.profile)));
+    }
     let target = Target::new(&args.out, None)?;
     let wanted = Wanted {
         seed: args.seed,
@@ -64,7 +71,8 @@ pub fn run(args: &TraceGenerate) -> Result<()> {
 
 fn profile(name: &str) -> Result<&'static Profile> {
     profiles::find(name).ok_or_else(|| {
-        let names: Vec<&'static str> = PROFILES.iter().map(|profile| profile.name).collect();
+        let known = PROFILES.iter().map(|profile| profile.name);
+        let names: Vec<&'static str> = known.chain([generate_apps::PROFILE]).collect();
         let hint = evenhand_core::nearest(name, &names)
             .map_or_else(|| format!("known: {}", names.join(", ")), |near| format!("did you mean `{near}`?"));
         wrong("--profile", format!("unknown profile `{name}`; {hint}"))

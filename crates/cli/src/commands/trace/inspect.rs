@@ -7,7 +7,7 @@ use crate::output;
 use crate::table::{Side, Table};
 use anyhow::{Context, Result};
 use evenhand_sim::profiles::Portrait;
-use evenhand_sim::profiles::portrait::Quantiles;
+use evenhand_sim::profiles::portrait::{AppFigures, Quantiles};
 use evenhand_sim::traces::{Trace, Warnings};
 use serde_json::{Value, json};
 
@@ -115,6 +115,9 @@ fn head(file: &str, trace: &Trace, portrait: &Portrait) -> String {
             format!("{} of jobs change their batch size", percent(portrait.dynamic_fraction)),
         ));
     }
+    if let Some(apps) = &portrait.apps {
+        rows.push(("apps", apps_text(apps)));
+    }
     if !portrait.outcomes.is_empty() {
         let share = portrait.outcomes.iter().map(|share| {
             let (jobs, gpu_time) = (percent(share.jobs_fraction), percent(share.gpu_time_fraction));
@@ -126,6 +129,21 @@ fn head(file: &str, trace: &Trace, portrait: &Portrait) -> String {
         rows.push(("skipped", format!("{} rows (see below)", count(trace.warnings.skipped() as f64))));
     }
     format!("{file}\n{}", listed(&rows))
+}
+
+fn apps_text(apps: &AppFigures) -> String {
+    let tuners: Vec<String> = apps.tuners.iter().map(|(tuner, apps)| format!("{tuner} {apps}")).collect();
+    format!(
+        "{}, of which {} with one job; {} jobs in the median, {} at most; {} are over with the first job at its target\n  {:8}  \
+         tuners: {}",
+        count(apps.count as f64),
+        count(apps.single as f64),
+        plain(apps.jobs.p50),
+        plain(apps.jobs.max),
+        count(apps.first_to_target as f64),
+        "",
+        tuners.join(", ")
+    )
 }
 
 /// Titles and texts, aligned.

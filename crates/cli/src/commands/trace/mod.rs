@@ -2,6 +2,7 @@
 
 mod convert;
 mod generate;
+mod generate_apps;
 mod inspect;
 mod plots;
 mod profiles;

@@ -1,5 +1,6 @@
 //! `evenhand trace profiles`: what work can be made up.
 
+use super::generate_apps::{PROFILE, SOURCE, SUMMARY};
 use crate::args::Listing;
 use crate::output;
 use evenhand_sim::profiles::{PROFILES, Profile};
@@ -8,9 +9,11 @@ use serde_json::{Value, json};
 /// Prints all profiles.
 pub fn run(args: &Listing) -> anyhow::Result<()> {
     if args.json {
-        return output::say_json(&PROFILES.iter().map(as_json).collect::<Vec<_>>());
+        let apps = json!({ "name": PROFILE, "summary": SUMMARY, "source": SOURCE });
+        return output::say_json(&PROFILES.iter().map(as_json).chain([apps]).collect::<Vec<_>>());
     }
-    let profiles: Vec<String> = PROFILES.iter().map(as_text).collect();
+    let apps = format!("{PROFILE}\n  {SUMMARY}\n  from  {SOURCE}\n  has   --apps instead of --jobs");
+    let profiles: Vec<String> = PROFILES.iter().map(as_text).chain([apps]).collect();
     output::say(&profiles.join("\n\n"))
 }
 

@@ -1,10 +1,12 @@
 //! What a trace looks like in numbers, in the terms in which profiles are written.
 
+mod apps;
 mod arrivals;
 mod calendar;
 mod quantiles;
 mod shares;
 
+pub use apps::AppFigures;
 pub use arrivals::{ArrivalFigures, BATCH_GAP_S, BatchFigures};
 pub use quantiles::Quantiles;
 pub use shares::{OutcomeShare, SizeShare, TenantShare, TopShares};
@@ -39,6 +41,9 @@ pub struct Portrait {
     pub outcomes: Vec<OutcomeShare>,
     /// The part of jobs that change their batch size.
     pub dynamic_fraction: f64,
+    /// Jobs that belong together, if the trace says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub apps: Option<AppFigures>,
     /// When jobs come.
     pub arrivals: ArrivalFigures,
     /// Which of them come together.
@@ -91,6 +96,7 @@ impl Portrait {
             tenants: shares::tenants(&jobs, &trace.tenants),
             outcomes: shares::outcomes(trace),
             dynamic_fraction: dynamic as f64 / jobs.len() as f64,
+            apps: AppFigures::of(trace),
             arrivals: ArrivalFigures::of(&jobs, trace.anchor.as_deref()),
             batches: BatchFigures::of(&jobs),
         })
