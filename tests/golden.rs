@@ -11,6 +11,7 @@ use evenhand_policies::placement::PLACERS;
 use evenhand_predict::PREDICTORS;
 use evenhand_report::{Costs, METRICS, Report};
 use evenhand_sim::traces::{COLUMNS, TRACES};
+use evenhand_sim::tuners::TUNERS;
 use evenhand_sim::{Scenario, Setup, World, engine_for};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -147,4 +148,19 @@ fn the_reference_of_traces_is_as_registered() {
         .unwrap();
     }
     golden("docs/reference/traces.md", &page);
+}
+
+#[test]
+fn the_reference_of_tuners_is_as_registered() {
+    let mut page = String::from(
+        "# Tuners\n\nMade from the registry by `./test --update-golden`; do not edit. A tuner watches over the jobs of a simulated app.\n",
+    );
+    for entry in TUNERS {
+        writeln!(page, "\n## `{}`\n\n{}\n\n- From: {}", entry.name, entry.summary, entry.paper).unwrap();
+        for parameter in entry.parameters {
+            writeln!(page, "- `{}={}` (default): {}", parameter.name, parameter.default, parameter.summary)
+                .unwrap();
+        }
+    }
+    golden("docs/reference/tuners.md", &page);
 }
