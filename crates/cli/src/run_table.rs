@@ -5,13 +5,21 @@ use crate::table::{Side, Table};
 use evenhand_core::{Better, Reading, Unit};
 use evenhand_report::{Report, Summary};
 
-/// What a comparison shows of each run, by the name of the reading; jobs done only if some were not.
+/// What a comparison shows of each run, by the name of the reading; jobs done only if some were not, apps only if there
+/// are any but those of one job.
 const COLUMNS: &[(&str, &str)] = &[
     ("finished", "jobs\ndone"),
     ("makespan_s", "\nmakespan"),
     ("jct_mean_s", "completion\nmean"),
     ("jct_p95_s", "\np95"),
     ("wait_mean_s", "wait\nmean"),
+    ("app_jct_mean_s", "apps:\nmean"),
+    ("app_rho_worst", "worst\nrho"),
+    ("app_rho_mean", "mean\nrho"),
+    ("app_unfair_fraction", "unfair\nrho"),
+    ("app_rho_share_worst", "worst\nshare"),
+    ("app_unfair_share_fraction", "unfair\nshare"),
+    ("app_jain", "apps'\nJain"),
     ("ftf_worst", "worst\nftf"),
     ("ftf_dynamic_worst", "worst\ndynamic"),
     ("ftf_fluid_worst", "worst\nfluid"),
@@ -30,6 +38,11 @@ ftf: finish-time fairness, completion time over that with a fair part of the clu
 unfair: jobs with such a ratio above 1.05
 decision: CPU time of the policy";
 
+/// What the words about apps mean, where there are any but those of one job.
+pub const APPS_LEGEND: &str = "\
+rho: time of an app over what the whole cluster owed it, shared by as many apps as there were
+  (share: over its time on a private part of the cluster); unfair: apps above 1.05";
+
 /// A run to show.
 pub struct Row<'a> {
     /// All of it.
@@ -41,12 +54,14 @@ pub struct Row<'a> {
 /// Several runs of the same work side by side, the best of each column marked.
 pub fn comparison(runs: &[Row<'_>]) -> String {
     let seeds = runs.iter().any(|run| run.summary.seed != runs[0].summary.seed);
+    let apps = runs.iter().any(|run| run.summary.has_apps);
     let readings: Vec<Vec<Reading>> = runs.iter().map(|run| run.report.readings()).collect();
     let columns: Vec<(&str, Vec<Reading>)> = COLUMNS
         .iter()
         .filter(|(name, _)| {
             *name != "finished" || runs.iter().any(|run| run.summary.finished < run.summary.jobs)
         })
+        .filter(|(name, _)| apps || !name.starts_with("app_"))
         .filter_map(|(name, title)| {
             let find = |run: &Vec<Reading>| run.iter().find(|reading| reading.name == *name).copied();
             Some((*title, readings.iter().map(find).collect::<Option<Vec<_>>>()?))
@@ -86,7 +101,7 @@ fn scale(column: &[Reading]) -> f64 {
 fn shown(reading: Reading, scale: f64) -> String {
     match reading.unit {
         Unit::Seconds => span(reading.value, scale),
-        Unit::Fraction if reading.name == "jain" => plain(reading.value),
+        Unit::Fraction if ["jain", "app_jain"].contains(&reading.name) => plain(reading.value),
         Unit::Fraction => percent(reading.value),
         Unit::Count => count(reading.value),
         Unit::GpuHours | Unit::Ratio => plain(reading.value),
@@ -152,6 +167,9 @@ pub fn single(report: &Report, summary: &Summary) -> String {
             format!("{}; {} of due leases kept", count(s.rounds as f64), percent(s.lease_kept_fraction)),
         ),
     ];
+    if s.has_apps {
+        rows.extend(apps(s));
+    }
     rows.push(("speeds", speeds(report)));
     if s.cpu_s.is_finite() {
         let costs = format!(
@@ -167,6 +185,34 @@ pub fn single(report: &Report, summary: &Summary) -> String {
     let lines: Vec<_> = rows.iter().map(|(title, text)| format!("{title:width$}  {text}")).collect();
     let lines = lines.join("\n");
     format!("{}, seed {}\n\n{lines}\n\n{}", name(summary), summary.seed, tenants(report))
+}
+
+/// What there is to say of apps.
+fn apps(s: &Summary) -> [(&'static str, String); 3] {
+    let mean = span(s.app_jct_mean_s, s.app_jct_mean_s);
+    [
+        ("apps ended", format!("{}; completion time mean {mean}", count(s.apps as f64))),
+        (
+            "  rho, as printed",
+            format!(
+                "worst {}, mean {}, median {}, p95 {}, {} of apps unfair; Jain's index {}",
+                plain(s.app_rho_worst),
+                plain(s.app_rho_mean),
+                plain(s.app_rho_p50),
+                plain(s.app_rho_p95),
+                percent(s.app_unfair_fraction),
+                plain(s.app_jain)
+            ),
+        ),
+        (
+            "  against a private part",
+            format!(
+                "worst {}, {} of apps unfair",
+                plain(s.app_rho_share_worst),
+                percent(s.app_unfair_share_fraction)
+            ),
+        ),
+    ]
 }
 
 /// Whose speeds were believed, and which reports the work itself has refuted.

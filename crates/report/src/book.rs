@@ -7,6 +7,7 @@
 //!
 //! No record costs more than a few look-ups, however many jobs are active. A finished job leaves one [`Life`].
 
+use crate::apps::Apps;
 use crate::fact::{Fact, Held, Life};
 use crate::machines::Machines;
 use crate::standings::Standings;
@@ -36,6 +37,8 @@ pub struct Book {
     pub machines: Machines,
     /// Tenants and what they ask for and hold.
     pub standings: Standings,
+    /// Apps and what their jobs did.
+    pub apps: Apps,
     /// Jobs ever submitted.
     pub submitted: u64,
     /// GPUs held by open leases; a shared GPU counts once for each lease.
@@ -63,6 +66,7 @@ struct Active {
     started: bool,
     /// Whether it can run on some GPU model.
     runs: bool,
+    /// The furthest it got, whether or not that survived.
     done: Work,
     alone: Option<Span>,
 }
@@ -97,6 +101,11 @@ impl Book {
         self.active() - self.running
     }
 
+    /// When the active jobs without an app were submitted.
+    pub fn active_alone(&self) -> impl Iterator<Item = Time> {
+        self.jobs.values().filter(|job| job.spec.app.is_none()).map(|job| job.submitted)
+    }
+
     fn elapse(&mut self, now: Time, tell: Listener<'_>) {
         let from = self.now;
         if now <= from {
@@ -112,6 +121,8 @@ impl Book {
     fn event(&mut self, event: &Event, tell: Listener<'_>) {
         match event {
             Event::Submitted(spec) => self.submit(spec, tell),
+            Event::AppOpened(app) => self.apps.open(app.id, app.tenant, self.now),
+            Event::AppClosed { app, .. } => self.apps.close(*app, self.now),
             Event::TenantChanged(tenant) => {
                 self.standings.change(tenant, self.machines.models_count());
                 tell(self, &Fact::TenantChanged(tenant.id));
@@ -154,6 +165,7 @@ impl Book {
         self.opening.get_or_insert(self.now);
         let runs = self.machines.speeds(spec).values().any(|speed| speed > 0.0);
         self.standings.arrive(spec, runs);
+        self.apps.arrive(spec, self.now);
         let (submitted, area_before) = (self.now, self.active_area);
         let (open_leases, started, done, alone) = (0, false, Work::ZERO, None);
         let job =
@@ -221,7 +233,12 @@ impl Book {
         match (cause, self.jobs.get_mut(&held.job)) {
             (EndCause::Finished { alone }, Some(job)) => (job.done, job.alone) = (done, alone),
             (EndCause::Finished { .. }, None) => {}
-            _ => lost = self.worth(held, done.less(saved)),
+            (_, job) => {
+                if let Some(job) = job {
+                    job.done = job.done.max(done);
+                }
+                lost = self.worth(held, done.less(saved));
+            }
         }
         self.free(id, lost, tell);
     }
@@ -241,6 +258,7 @@ impl Book {
         self.running -= u64::from(job.open_leases > 0);
         self.standings.leave(&job.spec, job.runs);
         self.closing = Some(self.now);
+        self.apps.leave(&job.spec, job.submitted, self.now, job.alone(), outcome);
         if outcome == Outcome::Finished {
             self.lives.push(self.life(&job));
         }
@@ -251,14 +269,14 @@ impl Book {
         let span = self.now.since(job.submitted);
         let area = self.active_area - job.area_before;
         let active_mean = if span == Span::ZERO { 1.0 } else { area as f64 / span.0 as f64 };
-        let declared =
-            || job.done.span_at(job.spec.speed(REFERENCE)).filter(|_| job.spec.speed(REFERENCE) > Rate::ZERO);
         Life {
+            job: job.spec.id,
+            in_app: job.spec.app.is_some(),
             tenant: job.spec.tenant,
             gang: job.spec.gpus.min.0,
             submitted: job.submitted,
             ended: self.now,
-            alone: job.alone.or_else(declared).unwrap_or(Span::ZERO),
+            alone: job.alone(),
             active_mean,
         }
     }
@@ -266,5 +284,14 @@ impl Book {
     /// M of the fairness ratios: the largest capacity ever seen.
     pub fn capacity_max(&self) -> GpuCount {
         self.machines.capacity_max()
+    }
+}
+
+impl Active {
+    /// What its work would have taken alone on the reference GPU model; zero if unknown.
+    fn alone(&self) -> Span {
+        let speed = self.spec.speed(REFERENCE);
+        let declared = || self.done.span_at(speed).filter(|_| speed > Rate::ZERO);
+        self.alone.or_else(declared).unwrap_or(Span::ZERO)
     }
 }

@@ -77,6 +77,10 @@ pub struct Held {
 /// The life of a job that finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Life {
+    /// Which job.
+    pub job: JobId,
+    /// Whether it belonged to an app.
+    pub in_app: bool,
     /// Who submitted it.
     pub tenant: TenantId,
     /// The least GPUs it takes.

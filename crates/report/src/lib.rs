@@ -6,6 +6,7 @@
 //!
 //! Nothing in here performs I/O or reads a clock: the same ledger gives the same report to the byte.
 
+mod apps;
 mod auctions;
 mod audit;
 mod book;
@@ -18,6 +19,7 @@ mod heat;
 mod machines;
 mod metrics;
 mod page;
+mod presence;
 mod quantile;
 mod report;
 mod series;

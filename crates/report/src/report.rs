@@ -82,13 +82,19 @@ impl Report {
 
     /// The run in numbers.
     pub fn summary(&self, costs: &Costs) -> Summary {
-        Summary::new(&self.header, &self.readings(), costs, self.audit())
+        let summary = Summary::new(&self.header, &self.readings(), costs, self.audit());
+        Summary { has_apps: self.has_apps(), ..summary }
     }
 
     /// What the tenants received, held against the properties of a fair division; nobody has said what the policy
     /// promises. `None` if nobody had work that the cluster could do.
     pub fn audit(&self) -> Option<Audit> {
         Audit::new(&self.book, &self.account, &self.shares)
+    }
+
+    /// Whether there are apps but those of one job.
+    pub fn has_apps(&self) -> bool {
+        self.book.apps.any()
     }
 
     /// Whose speeds the run believed.

@@ -32,6 +32,16 @@ pub struct Summary {
     pub ftf_fluid_mean: f64,
     pub unfair_fluid_fraction: f64,
     pub jain: f64,
+    pub apps: u64,
+    pub app_rho_worst: f64,
+    pub app_rho_mean: f64,
+    pub app_rho_p50: f64,
+    pub app_rho_p95: f64,
+    pub app_unfair_fraction: f64,
+    pub app_rho_share_worst: f64,
+    pub app_unfair_share_fraction: f64,
+    pub app_jain: f64,
+    pub app_jct_mean_s: f64,
     pub utilisation: f64,
     pub preemptions: u64,
     pub lost_gpu_hours: f64,
@@ -47,6 +57,9 @@ pub struct Summary {
     pub audit: Option<Audit>,
     #[serde(skip)]
     pub packable: f64,
+    /// Whether there are apps but those of one job.
+    #[serde(skip)]
+    pub has_apps: bool,
 }
 
 impl Summary {
@@ -81,6 +94,16 @@ impl Summary {
             ftf_fluid_mean: read("ftf_fluid_mean"),
             unfair_fluid_fraction: read("unfair_fluid_fraction"),
             jain: read("jain"),
+            apps: count("apps"),
+            app_rho_worst: read("app_rho_worst"),
+            app_rho_mean: read("app_rho_mean"),
+            app_rho_p50: read("app_rho_p50"),
+            app_rho_p95: read("app_rho_p95"),
+            app_unfair_fraction: read("app_unfair_fraction"),
+            app_rho_share_worst: read("app_rho_share_worst"),
+            app_unfair_share_fraction: read("app_unfair_share_fraction"),
+            app_jain: read("app_jain"),
+            app_jct_mean_s: read("app_jct_mean_s"),
             utilisation: read("utilisation"),
             preemptions: count("preemptions"),
             lost_gpu_hours: read("lost_gpu_hours"),
@@ -95,6 +118,7 @@ impl Summary {
             ledger: costs.ledger.clone(),
             audit,
             packable: read("packable"),
+            has_apps: false,
         }
     }
 

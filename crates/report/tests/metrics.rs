@@ -35,6 +35,12 @@ fn every_number_of_the_story_of_two_tenants() {
     close("ftf_fluid_mean", run.ftf_fluid_mean, 175.0 / 145.0);
     close("unfair_fluid_fraction", run.unfair_fluid_fraction, 0.5);
     close("jain", run.jain, 0.950_349);
+    // Jobs without an app are apps: 360 and 280 app-seconds are lived in the lives of jobs 1 and 2.
+    assert_eq!((run.apps, run.has_apps), (2, false));
+    close("app_rho_worst", run.app_rho_worst, 215.0 * 215.0 / 36_000.0);
+    close("app_rho_mean", run.app_rho_mean, f64::midpoint(46_225.0 / 36_000.0, 18_225.0 / 28_000.0));
+    close("app_rho_share_worst", run.app_rho_share_worst, 135.0 / (200.0 / (4.0 * 135.0 / 280.0)));
+    close("app_jct_mean_s", run.app_jct_mean_s, 175.0);
     // Leases of 4 x 45, 2 x 100 and 4 x 70 GPU-seconds on 4 GPUs for 215 s.
     close("gpu_hours", run.gpu_hours, 660.0 / 3600.0);
     close("utilisation", run.utilisation, 660.0 / 860.0);
@@ -109,7 +115,9 @@ fn the_json_has_exactly_the_promised_fields_in_order() {
     let text = serde_json::to_string(&Report::new(&header("fifo")).summary(&Costs::default())).unwrap();
     let promised = "policy parameters seed jobs finished gpus makespan_s jct_mean_s jct_p50_s jct_p95_s jct_p99_s \
         wait_mean_s wait_p50_s ftf_worst ftf_mean ftf_p95 unfair_fraction ftf_dynamic_worst unfair_dynamic_fraction \
-        ftf_fluid_worst ftf_fluid_mean unfair_fluid_fraction jain utilisation preemptions lost_gpu_hours \
+        ftf_fluid_worst ftf_fluid_mean unfair_fluid_fraction jain apps app_rho_worst app_rho_mean app_rho_p50 \
+        app_rho_p95 app_unfair_fraction app_rho_share_worst app_unfair_share_fraction app_jain app_jct_mean_s \
+        utilisation preemptions lost_gpu_hours \
         lease_kept_fraction gpu_hours rounds decide_ms_p50 decide_ms_p99 cpu_s wall_s peak_rss_mb ledger audit";
     let mut rest = text.as_str();
     for name in promised.split_whitespace() {

@@ -188,7 +188,9 @@ impl Compared {
             self.runs.iter().map(|(run, summary)| Row { report: &run.report, summary }).collect();
         let best = if output::is_styled() { "in bold" } else { "marked *" };
         output::say(&run_table::comparison(&rows))?;
-        output::say(&format!("\nThe best of each column is {best}.\n{}", run_table::LEGEND))
+        output::say(&format!("\nThe best of each column is {best}.\n{}", run_table::LEGEND))?;
+        let apps = self.runs.iter().any(|(_, summary)| summary.has_apps);
+        if apps { output::say(run_table::APPS_LEGEND) } else { Ok(()) }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! To add a metric, write its file and add its `ENTRY` below; the laws in `tests/metrics.rs` then hold it.
 
+mod apps;
 mod completion;
 mod fairness;
 mod outcomes;
@@ -15,6 +16,7 @@ use crate::book::Book;
 use crate::fact::Fact;
 use evenhand_core::{Better, Metric, Reading, Record, Unit};
 
+pub use apps::{AppName, AppRatios, app_ratios};
 pub use fairness::ratios;
 
 /// Every metric of a report.
@@ -23,6 +25,7 @@ pub const METRICS: &[Entry] = &[
     completion::ENTRY,
     waiting::ENTRY,
     fairness::ENTRY,
+    apps::ENTRY,
     utilisation::ENTRY,
     packable::ENTRY,
     preemption::ENTRY,

@@ -46,11 +46,27 @@ const COLUMNS: &[Column] = &[
     column("ms to decide, median", |run| run.decide_ms_p50, Form::Amount, Better::Down),
 ];
 
+/// Columns about apps, shown where there are any but those of one job.
+const APP_COLUMNS: &[Column] = &[
+    column("apps ended", |run| run.apps as f64, Form::Whole, Better::Neutral),
+    column("mean completion of apps", |run| run.app_jct_mean_s, Form::Duration, Better::Down),
+    column("worst app, as printed", |run| run.app_rho_worst, Form::Amount, Better::Down),
+    column("mean app, as printed", |run| run.app_rho_mean, Form::Amount, Better::Down),
+    column("unfair apps, as printed", |run| run.app_unfair_fraction, Form::Percent, Better::Down),
+    column("worst app, private part", |run| run.app_rho_share_worst, Form::Amount, Better::Down),
+    column("unfair apps, private part", |run| run.app_unfair_share_fraction, Form::Percent, Better::Down),
+    column("Jain's index of apps", |run| run.app_jain, Form::Amount, Better::Up),
+];
+
 /// The comparison of runs with these names.
 pub fn comparison(runs: &[(&str, &Summary)]) -> String {
     // A column that nobody measured says nothing.
-    let columns: Vec<&Column> =
-        COLUMNS.iter().filter(|column| runs.iter().any(|run| (column.value)(run.1).is_finite())).collect();
+    let apps = if runs.iter().any(|(_, run)| run.has_apps) { APP_COLUMNS } else { &[] };
+    let columns: Vec<&Column> = apps
+        .iter()
+        .chain(COLUMNS)
+        .filter(|column| runs.iter().any(|run| (column.value)(run.1).is_finite()))
+        .collect();
     let best: Vec<Option<String>> = columns.iter().map(|column| column.best(runs)).collect();
     let head: Vec<&str> = std::iter::once("policy").chain(columns.iter().map(|column| column.head)).collect();
     let row = |(name, run): &(&str, &Summary)| {

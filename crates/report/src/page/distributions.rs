@@ -1,4 +1,4 @@
-//! Distributions: how many jobs are done within a time, and how many stay below a fairness ratio.
+//! Distributions: how many jobs are done within a time, and how many jobs or apps stay below a fairness ratio.
 
 use super::axis::Axis;
 use super::parts::{figure, lines_legend};
@@ -12,6 +12,15 @@ const POINTS_MAX: usize = 200;
 /// A name and the values whose distribution is drawn.
 pub type Sample = (String, Vec<f64>);
 
+/// Whose ratios are drawn.
+#[derive(Clone, Copy, Debug)]
+pub enum Who {
+    /// Of jobs that finished.
+    Jobs,
+    /// Of apps that ended.
+    Apps,
+}
+
 /// The distribution of completion times, in seconds.
 pub fn completion(samples: Vec<Sample>) -> String {
     let samples = in_order(samples);
@@ -23,19 +32,25 @@ pub fn completion(samples: Vec<Sample>) -> String {
 }
 
 /// The distribution of fairness ratios.
-pub fn fairness(title: &str, samples: Vec<Sample>) -> String {
+pub fn fairness(title: &str, who: Who, samples: Vec<Sample>) -> String {
     let samples = in_order(samples);
     let (low, high) = range(&samples, 0.5, 1.5);
     let low = low.min(0.5);
     // Room for the word beside the second mark, however far to the left the curves reach.
     let high = high.max(UNFAIR_ABOVE * low.powf(-0.6)).max(2.0);
     let axis = Axis::ratios("fairness ratio (logarithmic; smaller is better)", low, high);
-    let mut plot = Plot::new(axis, Axis::shares("share of finished jobs"));
+    let (all, they) = match who {
+        Who::Jobs => ("share of finished jobs", "Jobs"),
+        Who::Apps => ("share of apps that ended", "Apps"),
+    };
+    let mut plot = Plot::new(axis, Axis::shares(all));
     plot.upright(1.0, "1 = fair", true);
     plot.upright(UNFAIR_ABOVE, "unfair above 1.05", false);
-    let reading = "Completion time over what a fair part of the cluster would have given. Jobs right of the second mark \
-                   were treated unfairly.";
-    finish(title, reading, plot, &samples)
+    let reading = format!(
+        "Completion time over what a fair part of the cluster would have given. {they} right of the second mark were treated \
+         unfairly."
+    );
+    finish(title, &reading, plot, &samples)
 }
 
 fn in_order(samples: Vec<Sample>) -> Vec<Sample> {

@@ -1,5 +1,6 @@
 //! One self-contained page: no network, no fonts, no libraries; the same ledgers give the same bytes.
 
+mod apps;
 mod auctions;
 mod audit;
 mod audit_comparison;
@@ -21,7 +22,7 @@ pub(crate) mod text;
 
 use crate::metrics::ratios;
 use crate::{Report, Summary};
-use distributions::Sample;
+use distributions::{Sample, Who};
 use tenant_colours::TenantColours;
 use text::{count, escape};
 
@@ -59,6 +60,7 @@ fn one(report: &Report, summary: &Summary) -> String {
         "<h2>The jobs</h2>".into(),
         format!(r#"<div class="plots">{}{}</div>"#, completion_of_one(report), fairness_of_one(report)),
         format!("<h3>How they ended</h3>{}", tables::outcomes(report)),
+        apps::section(report, summary),
         "<h2>The tenants</h2>".into(),
         tables::tenants(report, &colours),
         auctions::auctions(report),
@@ -93,13 +95,23 @@ fn many(runs: &[(&Report, &Summary)]) -> String {
         scatter::fast_against_fair(&dots),
         r#"<div class="plots gap">"#.into(),
         distributions::completion(times.collect()),
-        distributions::fairness("Fairness against fluid fair sharing", fluid.collect()),
+        distributions::fairness("Fairness against fluid fair sharing", Who::Jobs, fluid.collect()),
+        apps_of_many(&names, runs),
         "</div><h2>What each policy guarantees here, and what it cost</h2>".into(),
         audit_comparison::audits(&rows),
         "<h2>Run by run</h2>".into(),
         details.collect(),
     ]
     .concat()
+}
+
+/// rho of apps in several runs; empty if there are none but those of one job.
+fn apps_of_many(names: &[String], runs: &[(&Report, &Summary)]) -> String {
+    if runs.iter().all(|(_, run)| !run.has_apps) {
+        return String::new();
+    }
+    let rho = names.iter().zip(runs).map(|(name, (report, _))| (name.clone(), apps::printed(report)));
+    distributions::fairness("Finish-time fairness of apps, as printed", Who::Apps, rho.collect())
 }
 
 /// What a run is called: its policy, the parameters that were given, and its seed where seeds differ.
@@ -138,5 +150,5 @@ fn fairness_of_one(report: &Report) -> String {
         ("static: jobs of the trace over GPUs".into(), rows.iter().map(|row| row.fixed).collect()),
         ("dynamic: mean active jobs over GPUs".into(), rows.iter().map(|row| row.dynamic).collect()),
     ];
-    distributions::fairness("Fairness ratios", samples)
+    distributions::fairness("Fairness ratios", Who::Jobs, samples)
 }
