@@ -392,6 +392,8 @@ pub enum Bench {
     Simulate(BenchSimulate),
     /// Divisions of a cluster: our methods against a generic solver in the same run
     Share(BenchShare),
+    /// Auctions of whole GPUs with payments: who wins what, and what it may keep
+    Auction(BenchAuction),
 }
 
 /// Arguments of `bench share`.
@@ -407,6 +409,17 @@ pub struct BenchShare {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `bench auction`.
+#[derive(Debug, Args)]
+pub struct BenchAuction {
+    /// Where the bids come from
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON document instead of a table
     #[arg(long)]
     pub json: bool,
 }

@@ -237,6 +237,19 @@ fn what_is_registered_is_listed() {
 }
 
 #[test]
+fn auctions_are_measured_with_their_gaps() {
+    let folder = Folder::new("auctions");
+    let found: Value = serde_json::from_str(&folder.done("bench auction --json").stdout).unwrap();
+    let auctions = found["auctions"].as_array().unwrap();
+    assert_eq!(auctions.len(), 6);
+    for line in auctions {
+        assert!(line["gap"].as_f64().unwrap() < 0.01, "{line}");
+        assert!((0.0..=1.0).contains(&line["kept_least"].as_f64().unwrap()), "{line}");
+        assert!(line["exact"] == true || line["bids"] == "gangs of any size", "{line}");
+    }
+}
+
+#[test]
 fn a_small_benchmark_runs() {
     let folder = Folder::new("bench");
     let child = folder.done("bench-one las 500 64 1").stdout;

@@ -1,5 +1,7 @@
 //! `evenhand bench`: how fast this is, on this machine.
 
+pub mod auction;
+mod bids;
 mod scale;
 pub mod share;
 mod throughput;
