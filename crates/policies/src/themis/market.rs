@@ -64,7 +64,7 @@ impl<'a> Market<'_, 'a> {
         };
         let nodes =
             snapshot.cluster.nodes.iter().map(open).filter(|node| node.gpus > GpuCount::ZERO).collect();
-        let lease = self.hearing.rules.lease;
+        let lease = self.hearing.term;
         Offer { version: AGENT_VERSION, round: snapshot.round, lease, reply_by: snapshot.now, nodes }
     }
 

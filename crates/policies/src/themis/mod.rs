@@ -37,7 +37,7 @@ use crate::registry::{Entry, Promise};
 use contention::Contention;
 use evenhand_core::{
     Limits, Memory, ParameterError, ParameterSpec, Parameters, Plan, Policy, PolicyError, Reason, Snapshot,
-    Span,
+    Span, Time,
 };
 use evenhand_fairness::Ideal;
 use market::Market;
@@ -55,6 +55,12 @@ const LEASE: ParameterSpec = ParameterSpec {
     name: "lease",
     default: "20m",
     summary: "how long GPUs are given for; much longer than a checkpoint and a restart",
+};
+
+const ENDS: ParameterSpec = ParameterSpec {
+    name: "ends",
+    default: "together",
+    summary: "when leases end: `together` (at multiples of their length, so that large gangs find room) or `apart`",
 };
 
 const IDEAL: ParameterSpec = ParameterSpec {
@@ -80,7 +86,7 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "Apps that are worst off against a private part of the cluster bid for leases.",
     paper: "Themis, NSDI 2020",
     promises: &[Promise::WorkConserving],
-    parameters: &[F, LEASE, IDEAL, OUTLOOK, SPARE],
+    parameters: &[F, LEASE, ENDS, IDEAL, OUTLOOK, SPARE],
     divide: None,
     build: |parameters| {
         let f = parameters.number(&F, 0.0, 1.0)?;
@@ -93,6 +99,7 @@ pub(crate) const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     lease: Span,
+    together: bool,
     ideal: Ideal,
     outlook: Outlook,
 }
@@ -106,9 +113,22 @@ impl Rules {
         }
         Ok(Self {
             lease,
+            together: parameters.word(&ENDS, &[("together", true), ("apart", false)])?,
             ideal: parameters.word(&IDEAL, &[("paper", Ideal::Paper), ("share", Ideal::Share)])?,
             outlook: parameters.word(&OUTLOOK, &[("lease", Outlook::Lease), ("held", Outlook::Held)])?,
         })
+    }
+}
+
+impl Rules {
+    /// How long a lease lasts that is given now.
+    fn term(&self, now: Time) -> Span {
+        if !self.together {
+            return self.lease;
+        }
+        // The next common end that is at least half a lease away.
+        let ends = (now.0 + self.lease.0 / 2) / self.lease.0 + 1;
+        Time(ends * self.lease.0).since(now)
     }
 }
 
@@ -116,6 +136,8 @@ impl Rules {
 struct Hearing<'a> {
     snapshot: &'a Snapshot,
     rules: Rules,
+    /// How long a lease lasts that is given now.
+    term: Span,
     contention: Contention,
     standings: Vec<Standing<'a>>,
 }
@@ -123,13 +145,14 @@ struct Hearing<'a> {
 impl<'a> Hearing<'a> {
     fn new(snapshot: &'a Snapshot, rules: Rules) -> Self {
         let mut contention = Contention::recall(snapshot);
-        let standings = standings(snapshot, &contention, rules.lease);
+        let term = rules.term(snapshot.now);
+        let standings = standings(snapshot, &contention, term);
         contention.meet(snapshot, &standings);
-        Self { snapshot, rules, contention, standings }
+        Self { snapshot, rules, term, contention, standings }
     }
 
     fn yardstick(&self, standing: &Standing<'_>) -> Yardstick {
-        let rules = (self.rules.ideal, self.rules.outlook, self.rules.lease);
+        let rules = (self.rules.ideal, self.rules.outlook, self.term);
         Yardstick::new(self.snapshot, &self.contention, standing, rules)
     }
 
@@ -154,7 +177,7 @@ impl<'a> Hearing<'a> {
         let mut members: Vec<_> =
             self.standings.iter().flat_map(|standing| &standing.members).copied().collect();
         members.sort_unstable_by_key(|member| member.job.spec.id);
-        Seating::new(self.snapshot, members.into_iter(), self.rules.lease)
+        Seating::new(self.snapshot, members.into_iter(), self.term)
     }
 
     /// The finished plan: says why others wait, when to decide again, and what to remember.
