@@ -70,9 +70,7 @@ fn a_rung_waits_for_everybody_and_those_who_wait_hold_no_gpu() {
     let stage = (0..4).fold(stage, |stage, at| stage.trial(0, 1.0 - f64::from(at) / 10.0, None));
     let (ends, records) = ended(&stage);
     // One after the other to epoch 2; the two best on to epoch 5; the best to its end.
-    assert_eq!(ends.iter().map(|end| end.0).collect::<Vec<_>>(), [RETIRED, RETIRED, RETIRED, FINISHED]);
-    assert_eq!([ends[0].1, ends[1].1], [480.0, 480.0]);
-    assert_eq!((ends[2].1, ends[3].1), (840.0, 1140.0));
+    assert_eq!(ends, [(RETIRED, 480.0), (RETIRED, 480.0), (RETIRED, 840.0), (FINISHED, 1140.0)]);
     let held = |record: &&Record| matches!(record.event, Event::Held(_));
     assert_eq!(records.iter().filter(held).count(), 3 + 1);
 }

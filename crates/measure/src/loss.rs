@@ -66,7 +66,9 @@ impl LossFit {
             candidate.weight = f64::exp((least - candidate.weight) / (2.0 * noise * noise));
         }
         let total: f64 = candidates.iter().map(|candidate| candidate.weight).sum();
-        candidates.iter_mut().for_each(|candidate| candidate.weight /= total);
+        for candidate in &mut candidates {
+            candidate.weight /= total;
+        }
         Some(Self { candidates, noise })
     }
 

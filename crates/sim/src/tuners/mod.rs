@@ -54,6 +54,9 @@ pub trait Tuner: Send {
     fn ended(&mut self, job: JobId, loss: Option<Loss>) -> Vec<Verdict>;
 }
 
+/// Makes a tuner for some trials, with these parameters.
+pub type Build = fn(&Parameters, &[Trial]) -> Result<Box<dyn Tuner>, ParameterError>;
+
 /// A tuner and what is said of it.
 #[derive(Clone, Copy)]
 pub struct TunerEntry {
@@ -66,7 +69,7 @@ pub struct TunerEntry {
     /// What it can be told.
     pub parameters: &'static [ParameterSpec],
     /// Makes one for these trials.
-    pub build: fn(&Parameters, &[Trial]) -> Result<Box<dyn Tuner>, ParameterError>,
+    pub build: Build,
 }
 
 /// All tuners.

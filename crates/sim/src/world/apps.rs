@@ -13,6 +13,16 @@ enum Stage {
     Over,
 }
 
+/// What the coming of a job means for its app.
+pub(crate) enum Arrival {
+    /// It is the first.
+    Opens(App),
+    /// There were others before it, or it has no app.
+    Joins,
+    /// The app is over.
+    TooLate,
+}
+
 /// One app and who watches over it.
 struct Watched {
     app: App,
@@ -51,15 +61,15 @@ impl AppBook {
         self.watched.get_mut(&job.app?)
     }
 
-    /// A job is about to come: the app that it opens, if it does; `None` at all if its app is over.
-    pub fn submitted(&mut self, job: &JobSpec) -> Option<Option<App>> {
-        let Some(watched) = self.of(job) else { return Some(None) };
+    /// A job is about to come.
+    pub fn submitted(&mut self, job: &JobSpec) -> Arrival {
+        let Some(watched) = self.of(job) else { return Arrival::Joins };
         match watched.stage {
-            Stage::Over => None,
-            Stage::Open => Some(None),
+            Stage::Over => Arrival::TooLate,
+            Stage::Open => Arrival::Joins,
             Stage::Coming => {
                 watched.stage = Stage::Open;
-                Some(Some(watched.app.clone()))
+                Arrival::Opens(watched.app.clone())
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::execution::Progressing;
 use crate::faults::Faults;
 use crate::truth::{EqualTurns, TrueInterference};
 use crate::workload::Workload;
-pub(crate) use apps::AppBook;
+use apps::Arrival;
 use evenhand_core::{
     Abilities, Backend, BackendError, Cluster, Command, Event, GpuMask, GpuModel, JobId, JobSpec, LeaseId,
     Node, NodeId, Random, Round, Span, Time, Work,
@@ -19,6 +19,8 @@ use evenhand_core::{
 use occupied::Occupied;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+pub(crate) use apps::AppBook;
 
 /// Rounds in which nothing runs and nothing is coming, after which nothing ever will.
 const STALLED_ROUNDS_MAX: u32 = 1000;
@@ -189,7 +191,11 @@ impl World {
         let job = &self.workload.jobs[self.arrivals_next];
         self.arrivals_next += 1;
         let truth = job.truth.clone();
-        let opened = self.apps.submitted(&truth)?;
+        let opened = match self.apps.submitted(&truth) {
+            Arrival::TooLate => return None,
+            Arrival::Joins => None,
+            Arrival::Opens(app) => Some(app),
+        };
         let curve = job.curve.clone();
         let pending = Pending { truth: truth.clone(), curve, saved: Work::ZERO, starts: 0, lease: None };
         self.pending.insert(truth.id, pending);
