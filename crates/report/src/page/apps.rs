@@ -18,7 +18,7 @@ pub fn section(report: &Report, summary: &Summary) -> String {
     [
         "<h2>The apps</h2>".to_owned(),
         cards(summary),
-        format!(r#"<div class="plots gap">{}</div>"#, distribution(&rows)),
+        format!(r#"<div class="plots gap">{}{}</div>"#, times(&rows), ratios(&rows)),
         "<h3>The apps treated worst</h3>".to_owned(),
         worst(report, rows),
     ]
@@ -61,7 +61,12 @@ fn cards(summary: &Summary) -> String {
     format!(r#"<div class="cards">{}</div>"#, cards.concat())
 }
 
-fn distribution(rows: &[AppRatios]) -> String {
+fn times(rows: &[AppRatios]) -> String {
+    let samples = vec![("completion time".into(), rows.iter().map(|row| row.time_s).collect())];
+    distributions::completion("Completion times of apps", Who::Apps, samples)
+}
+
+fn ratios(rows: &[AppRatios]) -> String {
     let samples: Vec<Sample> = vec![
         (
             "ideal as printed: the whole cluster, N times over".into(),

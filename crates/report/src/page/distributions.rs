@@ -21,14 +21,29 @@ pub enum Who {
     Apps,
 }
 
+impl Who {
+    /// What a share of them is called.
+    fn share(self) -> &'static str {
+        match self {
+            Self::Jobs => "share of finished jobs",
+            Self::Apps => "share of apps that ended",
+        }
+    }
+}
+
 /// The distribution of completion times, in seconds.
-pub fn completion(samples: Vec<Sample>) -> String {
+pub fn completion(title: &str, who: Who, samples: Vec<Sample>) -> String {
     let samples = in_order(samples);
     let (low, high) = range(&samples, 1.0, 10.0);
     let axis = Axis::durations("completion time (logarithmic)", low, high);
-    let plot = Plot::new(axis, Axis::shares("share of finished jobs"));
-    let reading = "How many jobs were done within a time, from submission to end. Further left is faster.";
-    finish("Completion times", reading, plot, &samples)
+    let plot = Plot::new(axis, Axis::shares(who.share()));
+    let (they, begin) = match who {
+        Who::Jobs => ("jobs", "submission"),
+        Who::Apps => ("apps", "their first job"),
+    };
+    let reading =
+        format!("How many {they} were done within a time, from {begin} to end. Further left is faster.");
+    finish(title, &reading, plot, &samples)
 }
 
 /// The distribution of fairness ratios.
@@ -39,11 +54,11 @@ pub fn fairness(title: &str, who: Who, samples: Vec<Sample>) -> String {
     // Room for the word beside the second mark, however far to the left the curves reach.
     let high = high.max(UNFAIR_ABOVE * low.powf(-0.6)).max(2.0);
     let axis = Axis::ratios("fairness ratio (logarithmic; smaller is better)", low, high);
-    let (all, they) = match who {
-        Who::Jobs => ("share of finished jobs", "Jobs"),
-        Who::Apps => ("share of apps that ended", "Apps"),
+    let they = match who {
+        Who::Jobs => "Jobs",
+        Who::Apps => "Apps",
     };
-    let mut plot = Plot::new(axis, Axis::shares(all));
+    let mut plot = Plot::new(axis, Axis::shares(who.share()));
     plot.upright(1.0, "1 = fair", true);
     plot.upright(UNFAIR_ABOVE, "unfair above 1.05", false);
     let reading = format!(

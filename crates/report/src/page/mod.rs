@@ -94,7 +94,7 @@ fn many(runs: &[(&Report, &Summary)]) -> String {
         "<h2>Fast and fair</h2>".into(),
         scatter::fast_against_fair(&dots),
         r#"<div class="plots gap">"#.into(),
-        distributions::completion(times.collect()),
+        distributions::completion("Completion times", Who::Jobs, times.collect()),
         distributions::fairness("Fairness against fluid fair sharing", Who::Jobs, fluid.collect()),
         apps_of_many(&names, runs),
         "</div><h2>What each policy guarantees here, and what it cost</h2>".into(),
@@ -140,7 +140,8 @@ fn completion_times(report: &Report) -> Vec<f64> {
 }
 
 fn completion_of_one(report: &Report) -> String {
-    distributions::completion(vec![("completion time".into(), completion_times(report))])
+    let samples = vec![("completion time".into(), completion_times(report))];
+    distributions::completion("Completion times", Who::Jobs, samples)
 }
 
 fn fairness_of_one(report: &Report) -> String {
