@@ -124,6 +124,8 @@ struct PolicyTable {
     name: String,
     #[serde(default)]
     set: BTreeMap<String, Scalar>,
+    #[serde(default)]
+    sweep: BTreeMap<String, Vec<Scalar>>,
 }
 
 /// A parameter may be written with or without quotes.
@@ -267,10 +269,14 @@ impl Scenario {
     pub fn setups(&self) -> Result<Vec<Setup>, InputError> {
         let base = self.base()?;
         let seeds = self.seeds();
-        let pairs = self.policy.iter().flat_map(|policy| seeds.iter().map(move |seed| (policy, seed)));
-        Ok(pairs
-            .map(|(policy, seed)| Setup { policy: policy.choice(), seed: *seed, ..base.clone() })
-            .collect())
+        let mut setups = Vec::new();
+        for table in &self.policy {
+            for policy in table.choices().map_err(|error| error.within(&self.path))? {
+                let with = |seed: &u64| Setup { policy: policy.clone(), seed: *seed, ..base.clone() };
+                setups.extend(seeds.iter().map(with));
+            }
+        }
+        Ok(setups)
     }
 
     /// Gives tenants their weights, groups and quotas.
@@ -369,9 +375,27 @@ impl Scenario {
 }
 
 impl PolicyTable {
-    fn choice(&self) -> Choice {
+    /// The policy with its parameters, once for every combination of the values that are swept.
+    fn choices(&self) -> Result<Vec<Choice>, InputError> {
         let parameters = self.set.iter().map(|(name, value)| (name.clone(), value.text())).collect();
-        Choice { name: self.name.clone(), parameters: Parameters(parameters) }
+        let mut choices = vec![Choice { name: self.name.clone(), parameters: Parameters(parameters) }];
+        for (name, values) in &self.sweep {
+            if values.is_empty() {
+                return Err(InputError::field(0, "sweep", name, "give at least one value"));
+            }
+            if self.set.contains_key(name) {
+                return Err(InputError::field(0, "sweep", name, "a parameter is either set or swept"));
+            }
+            let with = |choice: Choice| {
+                values.iter().map(move |value| {
+                    let mut choice = choice.clone();
+                    choice.parameters.0.insert(name.clone(), value.text());
+                    choice
+                })
+            };
+            choices = choices.into_iter().flat_map(with).collect();
+        }
+        Ok(choices)
     }
 }
 
@@ -455,4 +479,47 @@ const KEYS: &[&str] = &[
     "guaranteed",
     "reports",
     "set",
+    "sweep",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sweep(text: &str) -> Result<Vec<String>, String> {
+        let table: PolicyTable = toml::from_str(text).expect("this is a policy table");
+        let choices = table.choices().map_err(|error| error.to_string())?;
+        let text = |choice: Choice| {
+            let set = choice.parameters.0.iter().map(|(name, value)| format!(" {name}={value}"));
+            format!("{}{}", choice.name, set.collect::<String>())
+        };
+        Ok(choices.into_iter().map(text).collect())
+    }
+
+    #[test]
+    fn a_sweep_is_every_combination_of_its_values() {
+        let found = sweep(
+            r#"name = "a"
+            set = { x = true }
+            sweep = { f = [0, 0.5], lease = ["5m", "20m"] }"#,
+        );
+        let expected = [
+            "a f=0 lease=5m x=true",
+            "a f=0 lease=20m x=true",
+            "a f=0.5 lease=5m x=true",
+            "a f=0.5 lease=20m x=true",
+        ];
+        assert_eq!(found.unwrap(), expected);
+        assert_eq!(sweep(r#"name = "a""#).unwrap(), ["a"]);
+    }
+
+    #[test]
+    fn a_sweep_that_says_nothing_or_too_much_is_refused() {
+        assert!(sweep("name = \"a\"\nsweep = { f = [] }").unwrap_err().contains("at least one value"));
+        assert!(
+            sweep("name = \"a\"\nset = { f = 1 }\nsweep = { f = [2] }")
+                .unwrap_err()
+                .contains("either set or swept")
+        );
+    }
+}
