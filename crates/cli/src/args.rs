@@ -187,9 +187,10 @@ pub struct Compare {
     /// Whose speeds are believed (see `evenhand predictors`) [default: declared]
     #[arg(long, value_name = "NAME")]
     pub predictor: Option<String>,
-    /// Seeds, separated by commas; every policy runs with each [default: 1]
-    #[arg(long, value_name = "N,...", value_delimiter = ',')]
-    pub seeds: Vec<u64>,
+    /// Seeds and ranges of seeds, separated by commas, such as 1..20; every policy runs with each, figures are means over
+    /// them [default: 1]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = seeds)]
+    pub seeds: Vec<Seeds>,
     /// Runs at the same time [default: one per core]
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub threads: Option<u32>,
@@ -215,6 +216,20 @@ pub struct Explain {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+/// A seed, or a range of them, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seeds {
+    first: u64,
+    last: u64,
+}
+
+impl Seeds {
+    /// Each of them.
+    pub fn all(&self) -> std::ops::RangeInclusive<u64> {
+        self.first..=self.last
+    }
 }
 
 /// Arguments of the lists.
@@ -478,6 +493,15 @@ fn parties(text: &str) -> Result<usize, &'static str> {
         .ok_or("a whole number from 10 to 1000000 is expected")
 }
 
+fn seeds(text: &str) -> Result<Seeds, &'static str> {
+    const MOST: u64 = 10_000;
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    let read = |text: &str| text.trim().parse::<u64>().ok();
+    let ends = read(first).zip(read(last)).filter(|(first, last)| first <= last && last - first < MOST);
+    ends.map(|(first, last)| Seeds { first, last })
+        .ok_or("a seed is a whole number, and a range of at most 10000 seeds is written 1..20")
+}
+
 fn setting(text: &str) -> Result<(String, String), &'static str> {
     let pair = text.split_once('=').filter(|(key, _)| !key.trim().is_empty());
     pair.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
@@ -492,6 +516,16 @@ mod tests {
     #[test]
     fn the_arguments_do_not_contradict_each_other() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn seeds_may_be_ranges() {
+        let all = |text| seeds(text).map(|seeds| seeds.all().collect::<Vec<_>>());
+        assert_eq!(all("7"), Ok(vec![7]));
+        assert_eq!(all("3..6"), Ok(vec![3, 4, 5, 6]));
+        for wrong in ["", "x", "6..3", "1..", "..2", "1..1000000", "-1"] {
+            assert!(all(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod args;
 mod clock;
 mod commands;
+mod comparison;
 mod division_files;
 mod failure;
 mod inputs;
@@ -14,6 +15,7 @@ mod progress;
 mod promises;
 mod run_table;
 mod table;
+mod works;
 
 use clap::Parser;
 use std::process::ExitCode;

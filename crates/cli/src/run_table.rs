@@ -3,7 +3,7 @@
 use crate::numbers::{count, moment, percent, plain, span};
 use crate::table::{Side, Table};
 use evenhand_core::{Better, Reading, Unit};
-use evenhand_report::{Report, Summary};
+use evenhand_report::{Average, Report, Summary, groups};
 
 /// What a comparison shows of each run, by the name of the reading; jobs done only if some were not, apps only if there
 /// are any but those of one job.
@@ -32,59 +32,87 @@ const COLUMNS: &[(&str, &str)] = &[
 ];
 
 /// What the words in the head of a comparison mean.
-pub const LEGEND: &str = "\
+const LEGEND: &str = "\
 ftf: finish-time fairness, completion time over that with a fair part of the cluster
   (dynamic: with the contention really met; fluid: under fluid fair sharing of the same work)
 unfair: jobs with such a ratio above 1.05
 decision: CPU time of the policy";
 
 /// What the words about apps mean, where there are any but those of one job.
-pub const APPS_LEGEND: &str = "\
+const APPS_LEGEND: &str = "\
 rho: time of an app over what the whole cluster owed it, shared by as many apps as there were
   (share: over its time on a private part of the cluster); unfair: apps above 1.05";
 
 /// A run to show.
 pub struct Row<'a> {
-    /// All of it.
-    pub report: &'a Report,
-    /// In numbers.
+    /// Every figure of it.
+    pub readings: &'a [Reading],
+    /// The same by name, with what it cost.
     pub summary: &'a Summary,
 }
 
-/// Several runs of the same work side by side, the best of each column marked.
+/// A figure of a row: over the seeds, if there are several.
+#[derive(Clone, Copy)]
+struct Figure {
+    /// The reading, with the mean as its value.
+    reading: Reading,
+    /// Half the 95 % interval; NaN with one seed.
+    half: f64,
+}
+
+/// Several runs of the same work side by side, means over seeds, the best of each column marked.
 pub fn comparison(runs: &[Row<'_>]) -> String {
-    let seeds = runs.iter().any(|run| run.summary.seed != runs[0].summary.seed);
-    let apps = runs.iter().any(|run| run.summary.has_apps);
-    let readings: Vec<Vec<Reading>> = runs.iter().map(|run| run.report.readings()).collect();
-    let columns: Vec<(&str, Vec<Reading>)> = COLUMNS
+    let rows = groups(&runs.iter().map(|run| run.summary).collect::<Vec<_>>());
+    let columns: Vec<(&str, Vec<Figure>)> = COLUMNS
         .iter()
-        .filter(|(name, _)| {
-            *name != "finished" || runs.iter().any(|run| run.summary.finished < run.summary.jobs)
-        })
-        .filter(|(name, _)| apps || !name.starts_with("app_"))
-        .filter_map(|(name, title)| {
-            let find = |run: &Vec<Reading>| run.iter().find(|reading| reading.name == *name).copied();
-            Some((*title, readings.iter().map(find).collect::<Option<Vec<_>>>()?))
-        })
+        .filter(|(name, _)| is_shown(name, runs))
+        .filter_map(|(name, title)| Some((*title, column(name, &rows, runs)?)))
         .collect();
     let mut titles = vec![("policy", Side::Left)];
-    titles.extend(seeds.then_some(("seed", Side::Right)));
     titles.extend(columns.iter().map(|(title, _)| (*title, Side::Right)));
     titles.push(("decision\np99", Side::Right));
     let mut table = Table::new(titles);
-    for (at, run) in runs.iter().enumerate() {
-        let mut cells = vec![name(run.summary)];
-        cells.extend(seeds.then(|| run.summary.seed.to_string()));
-        cells.extend(columns.iter().map(|(_, column)| shown(column[at], scale(column))));
-        cells.push(moment(run.summary.decide_ms_p99 / 1e3));
+    for (at, seeds) in rows.iter().enumerate() {
+        let mut cells = vec![name(runs[seeds[0]].summary)];
+        cells.extend(columns.iter().map(|(_, column)| column[at].text(scale(column))));
+        let decision = Average::of(seeds.iter().map(|seed| runs[*seed].summary.decide_ms_p99 / 1e3));
+        cells.push(plus_minus(moment(decision.mean), decision.half, moment));
         table.row(cells);
     }
     for (at, (_, column)) in columns.iter().enumerate() {
         if let Some(best) = best(column) {
-            table.mark(1 + usize::from(seeds) + at, best);
+            table.mark(1 + at, best);
         }
     }
     table.render()
+}
+
+/// What the head of this comparison means.
+pub fn legend(runs: &[Row<'_>]) -> String {
+    let rows = groups(&runs.iter().map(|run| run.summary).collect::<Vec<_>>());
+    let seeds = rows.iter().map(Vec::len).max().unwrap_or(1);
+    let means = format!("Means of {seeds} seeds; ±: half of their 95 % interval (Student's t).");
+    let apps = runs.iter().any(|run| run.summary.has_apps);
+    let lines = [(seeds > 1).then_some(means.as_str()), Some(LEGEND), apps.then_some(APPS_LEGEND)];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+fn is_shown(name: &str, runs: &[Row<'_>]) -> bool {
+    if name == "finished" {
+        return runs.iter().any(|run| run.summary.finished < run.summary.jobs);
+    }
+    !name.starts_with("app_") || runs.iter().any(|run| run.summary.has_apps)
+}
+
+/// A figure in every row; `None` if it is not read.
+fn column(name: &str, rows: &[Vec<usize>], runs: &[Row<'_>]) -> Option<Vec<Figure>> {
+    let find = |at: usize| runs[at].readings.iter().find(|reading| reading.name == name).copied();
+    let figure = |seeds: &Vec<usize>| {
+        let readings: Vec<Reading> = seeds.iter().map(|at| find(*at)).collect::<Option<_>>()?;
+        let average = Average::of(readings.iter().map(|reading| reading.value));
+        Some(Figure { reading: Reading { value: average.mean, ..readings[0] }, half: average.half })
+    };
+    rows.iter().map(figure).collect()
 }
 
 /// A policy and its parameters.
@@ -94,24 +122,40 @@ pub fn name(summary: &Summary) -> String {
 }
 
 /// One unit for a column: that of its largest number.
-fn scale(column: &[Reading]) -> f64 {
-    column.iter().map(|reading| reading.value).filter(|value| value.is_finite()).fold(0.0, f64::max)
+fn scale(column: &[Figure]) -> f64 {
+    column.iter().map(|figure| figure.reading.value).filter(|value| value.is_finite()).fold(0.0, f64::max)
 }
 
-fn shown(reading: Reading, scale: f64) -> String {
-    match reading.unit {
-        Unit::Seconds => span(reading.value, scale),
-        Unit::Fraction if ["jain", "app_jain"].contains(&reading.name) => plain(reading.value),
-        Unit::Fraction => percent(reading.value),
-        Unit::Count => count(reading.value),
-        Unit::GpuHours | Unit::Ratio => plain(reading.value),
+impl Figure {
+    fn text(self, scale: f64) -> String {
+        let text = |value: f64| match self.reading.unit {
+            Unit::Seconds => span(value, scale),
+            Unit::Fraction if ["jain", "app_jain"].contains(&self.reading.name) => plain(value),
+            Unit::Fraction => percent(value),
+            Unit::Count if value.fract().abs() < 1e-9 => count(value),
+            Unit::Count | Unit::GpuHours | Unit::Ratio => plain(value),
+        };
+        plus_minus(text(self.reading.value), self.half, text)
     }
 }
 
-fn best(column: &[Reading]) -> Option<usize> {
-    let known = column.iter().enumerate().filter(|(_, reading)| reading.value.is_finite());
-    let by_value = |a: &(usize, &Reading), b: &(usize, &Reading)| a.1.value.total_cmp(&b.1.value);
-    let found = match column.first()?.better {
+/// A mean with half its interval, if it has one; the unit is written once.
+fn plus_minus(mean: String, half: f64, text: impl Fn(f64) -> String) -> String {
+    if !half.is_finite() {
+        return mean;
+    }
+    let half = text(half);
+    match (mean.rsplit_once(' '), half.rsplit_once(' ')) {
+        (Some((mean, unit)), Some((half, same))) if unit == same => format!("{mean} ± {half} {unit}"),
+        _ => format!("{mean} ± {half}"),
+    }
+}
+
+fn best(column: &[Figure]) -> Option<usize> {
+    let values = column.iter().map(|figure| figure.reading.value);
+    let known = values.enumerate().filter(|(_, value)| value.is_finite());
+    let by_value = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
+    let found = match column.first()?.reading.better {
         Better::Down => known.min_by(by_value),
         Better::Up => known.max_by(by_value),
         Better::Neutral => None,

@@ -9,6 +9,7 @@
 mod apps;
 mod auctions;
 mod audit;
+mod average;
 mod book;
 mod costs;
 mod document;
@@ -27,15 +28,17 @@ mod shares;
 mod speed_check;
 mod speeds;
 mod standings;
+mod student;
 mod summary;
 mod timeline;
 
 pub use audit::{Audit, Audited, AuditedTenant, HELD_WITHIN, Total};
+pub use average::{Average, groups};
 pub use costs::Costs;
 pub use document::Document;
 pub use explain::{Explanation, Line, party_name};
 pub use metrics::{Entry, METRICS};
-pub use page::html;
+pub use page::{DRAWN_MAX, html, html_with};
 pub use report::{Report, TenantRow};
 pub use speed_check::{SpeedCheck, SpeedRow};
 pub use summary::Summary;

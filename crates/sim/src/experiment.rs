@@ -1,4 +1,4 @@
-//! One run, or many side by side: policies x seeds, in parallel, each single-threaded and so repeatable.
+//! One run, and many side by side: in parallel, each single-threaded and so repeatable.
 
 use crate::cluster::ClusterSpec;
 use crate::faults::Faults;
@@ -326,40 +326,25 @@ pub fn simulate(
     Ok(Finished { setup: setup.clone(), report, costs })
 }
 
-/// One run of a comparison.
-pub struct Cell<'a> {
-    /// What to run.
-    pub setup: Setup,
-    /// Opens its ledger when it begins.
-    pub open: Box<dyn Fn() -> io::Result<Run<'a>> + Sync + 'a>,
-}
-
-/// Runs all cells on up to `threads` threads. The results are in the order of the cells and do not depend on the
-/// number of threads.
-pub fn compare(
-    cluster: &ClusterSpec,
-    workload: &Arc<Workload>,
-    cells: &[Cell<'_>],
-    threads: usize,
-) -> Vec<Result<Finished, RunError>> {
+/// Does so many pieces of work on up to `threads` threads, the first ones first. The results are in the order of the
+/// pieces and do not depend on the number of threads.
+pub fn in_parallel<T: Send>(count: usize, threads: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Result<Finished, RunError>>>> =
-        cells.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<T>>> = (0..count).map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, cells.len().max(1)) {
+        for _ in 0..threads.clamp(1, count.max(1)) {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(cell) = cells.get(at) else { break };
-                    let finished = (cell.open)().map_err(RunError::Ledger);
-                    let finished = finished.and_then(|how| simulate(cluster, workload, &cell.setup, how));
-                    *results[at].lock().unwrap_or_else(PoisonError::into_inner) = Some(finished);
+                    let Some(slot) = results.get(at) else { break };
+                    let result = work(at);
+                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                 }
             });
         }
     });
     let taken = results.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
-    taken.map(|result| result.expect("every cell was run")).collect()
+    taken.map(|result| result.expect("every piece of work was done")).collect()
 }
 
 #[cfg(test)]

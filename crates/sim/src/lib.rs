@@ -26,7 +26,7 @@ mod world;
 pub use cluster::{ClusterSpec, NodeGroup};
 pub use curve::Curve;
 pub use experiment::{
-    Cell, Finished, Run, RunError, Semantics, Setup, SetupError, Timings, compare, engine_for, simulate,
+    Finished, Run, RunError, Semantics, Setup, SetupError, Timings, engine_for, in_parallel, simulate,
 };
 pub use faults::{Faults, Straggling};
 pub use input::InputError;

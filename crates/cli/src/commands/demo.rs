@@ -1,7 +1,8 @@
 //! `evenhand demo`: every policy on a built-in workload; needs no files.
 
-use super::compare::Comparison;
 use crate::args::Demo;
+use crate::comparison::Comparison;
+use crate::works::Work;
 use crate::{inputs, output};
 use anyhow::Result;
 use evenhand_core::{Choice, Parameters};
@@ -13,7 +14,8 @@ use std::sync::Arc;
 pub fn run(args: &Demo) -> Result<()> {
     let (cluster, workload) = synthetic::demo(args.seed);
     let setups = policies().into_iter().map(|policy| Setup { policy, seed: args.seed, ..Setup::default() });
-    let comparison = Comparison { cluster, workload: Arc::new(workload), setups: setups.collect() };
+    let workload = Arc::new(workload);
+    let comparison = Comparison { cluster, work: Work::Same(workload.clone()), setups: setups.collect() };
     output::make_folder(&args.out)?;
     let compared = comparison.run(inputs::threads(args.threads), None)?;
     let page = args.out.join("report.html");
@@ -21,9 +23,9 @@ pub fn run(args: &Demo) -> Result<()> {
     if args.json {
         return compared.say_json();
     }
-    let (jobs, gpus) = (comparison.workload.jobs.len(), comparison.cluster.gpus());
+    let (jobs, gpus) = (workload.jobs.len(), comparison.cluster.gpus());
     let models: Vec<_> = comparison.cluster.models.iter().map(|model| model.name.as_str()).collect();
-    let tenants: Vec<_> = comparison.workload.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+    let tenants: Vec<_> = workload.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     output::say(&format!(
         "{jobs} jobs of {} tenants ({}) on {gpus} GPUs of {} models ({}), simulated under every policy:\n",
         tenants.len(),

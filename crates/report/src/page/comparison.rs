@@ -1,8 +1,10 @@
-//! The table that compares several runs: a row per run, the best of each column marked.
+//! The table that compares several runs: a row per policy and parameters, means over seeds, the best of each column marked.
 
 use super::parts::{Field, table};
+use super::row::Row;
 use super::text::{TimeUnit, amount, count, percent};
 use crate::Summary;
+use crate::average::Average;
 use evenhand_core::Better;
 
 /// One column: its head, where its number is, how it is written, which direction is good.
@@ -58,51 +60,55 @@ const APP_COLUMNS: &[Column] = &[
     column("Jain's index of apps", |run| run.app_jain, Form::Amount, Better::Up),
 ];
 
-/// The comparison of runs with these names.
-pub fn comparison(runs: &[(&str, &Summary)]) -> String {
-    // A column that nobody measured says nothing.
-    let apps = if runs.iter().any(|(_, run)| run.has_apps) { APP_COLUMNS } else { &[] };
-    let columns: Vec<&Column> = apps
-        .iter()
-        .chain(COLUMNS)
-        .filter(|column| runs.iter().any(|run| (column.value)(run.1).is_finite()))
+/// The comparison of these rows.
+pub fn comparison(rows: &[Row<'_>]) -> String {
+    let apps = rows.iter().flat_map(|row| &row.runs).any(|run| run.has_apps);
+    let shown = if apps { APP_COLUMNS } else { &[] }.iter().chain(COLUMNS);
+    let columns: Vec<(&Column, Vec<Average>)> = shown
+        .map(|column| (column, rows.iter().map(|row| row.average(column.value)).collect()))
+        // A column that nobody measured says nothing.
+        .filter(|(_, values): &(_, Vec<Average>)| values.iter().any(|value| value.mean.is_finite()))
         .collect();
-    let best: Vec<Option<String>> = columns.iter().map(|column| column.best(runs)).collect();
-    let head: Vec<&str> = std::iter::once("policy").chain(columns.iter().map(|column| column.head)).collect();
-    let row = |(name, run): &(&str, &Summary)| {
-        let fields = columns.iter().zip(&best).map(|(column, best)| {
-            let text = column.text((column.value)(run), runs);
+    let best: Vec<Option<String>> = columns.iter().map(|(column, values)| column.best(values)).collect();
+    let head: Vec<&str> =
+        std::iter::once("policy").chain(columns.iter().map(|(column, _)| column.head)).collect();
+    let row = |(at, row): (usize, &Row<'_>)| {
+        let fields = columns.iter().zip(&best).map(|((column, values), best)| {
+            let text = column.text(values[at].mean, values);
             let is_best = best.as_ref() == Some(&text);
-            Field::best(text, is_best)
+            let half = values[at].half;
+            let spread =
+                if half.is_finite() { format!("± {}", column.text(half, values)) } else { String::new() };
+            Field::best(text, is_best).remarking(spread)
         });
-        std::iter::once(Field::new((*name).to_owned())).chain(fields).collect()
+        std::iter::once(Field::new(row.name.clone())).chain(fields).collect()
     };
-    table("compare", &head, &runs.iter().map(row).collect::<Vec<_>>())
+    table("compare", &head, &rows.iter().enumerate().map(row).collect::<Vec<_>>())
 }
 
 impl Column {
-    /// A value of this column; durations all in the unit of the longest, or a column would not compare at a glance.
-    fn text(&self, value: f64, runs: &[(&str, &Summary)]) -> String {
+    /// A number of this column; durations all in the unit of the longest, or a column would not compare at a glance.
+    fn text(&self, value: f64, values: &[Average]) -> String {
         match self.form {
-            Form::Whole => count(value as u64),
-            Form::Amount => amount(value),
+            Form::Whole if value.fract().abs() < 1e-9 => count(value as u64),
+            Form::Whole | Form::Amount => amount(value),
             Form::Percent => percent(value),
             Form::Duration => {
-                let longest = runs.iter().map(|(_, run)| (self.value)(run)).fold(0.0, f64::max);
+                let longest = values.iter().map(|value| value.mean).fold(0.0, f64::max);
                 TimeUnit::of(longest).write(value)
             }
         }
     }
 
-    /// The best value as it is written, so that values which read the same are marked alike; none if all read the same.
-    fn best(&self, runs: &[(&str, &Summary)]) -> Option<String> {
-        let values = || runs.iter().map(|(_, run)| (self.value)(run)).filter(|value| value.is_finite());
+    /// The best mean as it is written, so that values which read the same are marked alike; none if all read the same.
+    fn best(&self, values: &[Average]) -> Option<String> {
+        let means = || values.iter().map(|value| value.mean).filter(|mean| mean.is_finite());
         let best = match self.better {
-            Better::Up => values().max_by(f64::total_cmp),
-            Better::Down => values().min_by(f64::total_cmp),
+            Better::Up => means().max_by(f64::total_cmp),
+            Better::Down => means().min_by(f64::total_cmp),
             Better::Neutral => None,
         }?;
-        let text = self.text(best, runs);
-        values().any(|value| self.text(value, runs) != text).then_some(text)
+        let text = self.text(best, values);
+        means().any(|mean| self.text(mean, values) != text).then_some(text)
     }
 }

@@ -13,6 +13,7 @@ mod figures;
 mod gantt_plot;
 mod parts;
 mod plot;
+mod row;
 mod scatter;
 mod speeds;
 mod style;
@@ -23,15 +24,24 @@ pub(crate) mod text;
 use crate::metrics::ratios;
 use crate::{Report, Summary};
 use distributions::{Sample, Who};
+use row::{Row, name};
 use tenant_colours::TenantColours;
 use text::{count, escape};
 
+pub use row::DRAWN_MAX;
+
 /// One self-contained page about one run, or about several runs of the same work side by side.
 pub fn html(title: &str, runs: &[(&Report, &Summary)]) -> String {
-    let body = match runs {
-        [] => "<p>There are no runs to report on.</p>".to_owned(),
-        [(report, summary)] => one(report, summary),
-        several => many(several),
+    html_with(title, &runs.iter().map(|(_, summary)| *summary).collect::<Vec<_>>(), runs)
+}
+
+/// The same of runs of which only some were kept: all count in the figures, those of `drawn` are also drawn. One run that
+/// was kept has a page of its own.
+pub fn html_with(title: &str, all: &[&Summary], drawn: &[(&Report, &Summary)]) -> String {
+    let body = match (all, drawn) {
+        ([], _) => "<p>There are no runs to report on.</p>".to_owned(),
+        ([_], [(report, summary)]) => one(report, summary),
+        _ => many(all, drawn),
     };
     let (title, style, script) = (escape(title), style::STYLE, style::SCRIPT);
     format!(
@@ -44,7 +54,7 @@ fn one(report: &Report, summary: &Summary) -> String {
     let colours = TenantColours::new(report);
     let setting = format!(
         "Policy {}, speeds as {}, seed {}: {} jobs on {} GPUs ({} world).",
-        name(summary, false),
+        name(summary),
         report.predictor(),
         summary.seed,
         count(summary.jobs),
@@ -71,55 +81,73 @@ fn one(report: &Report, summary: &Summary) -> String {
     .concat()
 }
 
-fn many(runs: &[(&Report, &Summary)]) -> String {
-    let seeds = runs.iter().any(|(_, run)| run.seed != runs[0].1.seed);
-    let names: Vec<String> = runs.iter().map(|(_, run)| name(run, seeds)).collect();
-    let rows: Vec<(&str, &Summary)> =
-        names.iter().zip(runs).map(|(name, (_, run))| (name.as_str(), *run)).collect();
-    let dots: Vec<_> =
-        rows.iter().map(|(name, run)| ((*name).to_owned(), run.jct_mean_s, run.ftf_fluid_worst)).collect();
-    let times = names.iter().zip(runs).map(|(name, (report, _))| (name.clone(), completion_times(report)));
-    let fluid = names.iter().zip(runs).map(|(name, (report, _))| {
-        (name.clone(), ratios(&report.book).iter().map(|row| row.fluid).collect())
-    });
-    let setting =
-        format!("{} runs of {} jobs on {} GPUs.", runs.len(), count(runs[0].1.jobs), count(runs[0].1.gpus));
-    let details = names.iter().zip(runs).map(|(name, (report, run))| detail(name, report, run));
+fn many(all: &[&Summary], drawn: &[(&Report, &Summary)]) -> String {
+    let rows = Row::all(all, drawn);
+    let dots: Vec<_> = rows.iter().map(dot).collect();
+    let drawn: Vec<&Row<'_>> = rows.iter().take(DRAWN_MAX).collect();
+    // A row of which nothing was kept has an empty curve, so that the others keep their colours.
+    let curves = |read: fn(&Report) -> Vec<f64>| -> Vec<Sample> {
+        let sample = |row: &Row<'_>| row.drawn.map_or_else(Vec::new, |(report, _)| read(report));
+        drawn.iter().map(|row| (row.name.clone(), sample(row))).collect()
+    };
+    let details = drawn.iter().filter_map(|row| Some((row, row.drawn?)));
+    let details = details.map(|(row, (report, run))| detail(&row.name, report, run));
     [
-        format!(
-            r#"<p class="soft">{} The best value of each column is marked.</p><h2>Side by side</h2>"#,
-            escape(&setting)
-        ),
+        format!(r#"<p class="soft">{}</p><h2>Side by side</h2>"#, escape(&setting(&rows, all))),
         comparison::comparison(&rows),
         "<h2>Fast and fair</h2>".into(),
         scatter::fast_against_fair(&dots),
-        r#"<div class="plots gap">"#.into(),
-        distributions::completion("Completion times", Who::Jobs, times.collect()),
-        distributions::fairness("Fairness against fluid fair sharing", Who::Jobs, fluid.collect()),
-        apps_of_many(&names, runs),
+        format!(r#"{}<div class="plots gap">"#, of_which(&rows)),
+        distributions::completion("Completion times", Who::Jobs, curves(completion_times)),
+        distributions::fairness("Fairness against fluid fair sharing", Who::Jobs, curves(fluid_ratios)),
+        if all.iter().any(|run| run.has_apps) {
+            let title = "Finish-time fairness of apps, as printed";
+            distributions::fairness(title, Who::Apps, curves(apps::printed))
+        } else {
+            String::new()
+        },
         "</div><h2>What each policy guarantees here, and what it cost</h2>".into(),
         audit_comparison::audits(&rows),
-        "<h2>Run by run</h2>".into(),
+        format!("<h2>Run by run</h2>{}", of_which(&rows)),
         details.collect(),
     ]
     .concat()
 }
 
-/// rho of apps in several runs; empty if there are none but those of one job.
-fn apps_of_many(names: &[String], runs: &[(&Report, &Summary)]) -> String {
-    if runs.iter().all(|(_, run)| !run.has_apps) {
-        return String::new();
-    }
-    let rho = names.iter().zip(runs).map(|(name, (report, _))| (name.clone(), apps::printed(report)));
-    distributions::fairness("Finish-time fairness of apps, as printed", Who::Apps, rho.collect())
+fn dot(row: &Row<'_>) -> scatter::Dot {
+    let worst = row.average(|run| run.ftf_fluid_worst).mean;
+    (row.name.clone(), row.average(|run| run.jct_mean_s).mean, worst)
 }
 
-/// What a run is called: its policy, the parameters that were given, and its seed where seeds differ.
-fn name(run: &Summary, seeds: bool) -> String {
-    let given = run.parameters.0.iter().map(|(name, value)| format!("{name}={value}"));
-    let seed = seeds.then(|| format!("(seed {})", run.seed));
-    let words: Vec<String> = std::iter::once(run.policy.clone()).chain(given).chain(seed).collect();
-    words.join(" ")
+/// What was run, and how to read the numbers.
+fn setting(rows: &[Row<'_>], all: &[&Summary]) -> String {
+    let jobs = |pick: fn(u64, u64) -> u64| all.iter().map(|run| run.jobs).reduce(pick).unwrap_or(0);
+    let (least, most) = (jobs(u64::min), jobs(u64::max));
+    let jobs = if least == most { count(least) } else { format!("{} to {}", count(least), count(most)) };
+    let seeds = rows.iter().map(|row| row.runs.len()).max().unwrap_or(1);
+    let means = if seeds > 1 {
+        format!(
+            " Figures are means over up to {} seeds, and ± is half of their 95 % interval (Student's t).",
+            count(seeds as u64)
+        )
+    } else {
+        String::new()
+    };
+    let (runs, gpus) = (count(all.len() as u64), count(all[0].gpus));
+    format!("{runs} runs of {jobs} jobs on {gpus} GPUs.{means} The best value of each column is marked.")
+}
+
+/// Says which runs are drawn, if not all are.
+fn of_which(rows: &[Row<'_>]) -> String {
+    let mut words = Vec::new();
+    if rows.iter().any(|row| row.runs.len() > 1) {
+        let seed = rows.iter().find_map(|row| row.drawn).map(|(_, run)| run.seed);
+        words.extend(seed.map(|seed| format!("Curves and single runs are those of seed {seed}.")));
+    }
+    if rows.len() > DRAWN_MAX {
+        words.push(format!("They are shown of the first {DRAWN_MAX} rows."));
+    }
+    if words.is_empty() { String::new() } else { format!(r#"<p class="soft gap">{}</p>"#, words.join(" ")) }
 }
 
 fn detail(name: &str, report: &Report, run: &Summary) -> String {
@@ -137,6 +165,10 @@ fn detail(name: &str, report: &Report, run: &Summary) -> String {
 
 fn completion_times(report: &Report) -> Vec<f64> {
     report.book.lives.iter().map(|life| life.jct().seconds()).collect()
+}
+
+fn fluid_ratios(report: &Report) -> Vec<f64> {
+    ratios(&report.book).iter().map(|row| row.fluid).collect()
 }
 
 fn completion_of_one(report: &Report) -> String {

@@ -41,7 +41,7 @@ fn legend<'a>(entries: impl Iterator<Item = (String, &'a str)>) -> String {
 pub struct Field {
     text: String,
     /// In small letters below it.
-    remark: &'static str,
+    remark: String,
     /// Its class in the style sheet, if it has one.
     class: &'static str,
 }
@@ -49,7 +49,7 @@ pub struct Field {
 impl Field {
     /// A plain field.
     pub fn new(text: String) -> Self {
-        Self { text, remark: "", class: "" }
+        Self { text, remark: String::new(), class: "" }
     }
 
     /// A field that stands out if it is the best of its column.
@@ -63,8 +63,8 @@ impl Field {
     }
 
     /// The same with a remark below it.
-    pub fn remarking(self, remark: &'static str) -> Self {
-        Self { remark, ..self }
+    pub fn remarking(self, remark: impl Into<String>) -> Self {
+        Self { remark: remark.into(), ..self }
     }
 
     /// A field that stands out as a warning, if it is one.
@@ -84,7 +84,7 @@ impl Field {
             let _ = if at % 2 == 0 { write!(markup, "{part}") } else { write!(markup, "<b>{part}</b>") };
         }
         if !self.remark.is_empty() {
-            let _ = write!(markup, "<small>{}</small>", escape(self.remark));
+            let _ = write!(markup, "<small>{}</small>", escape(&self.remark));
         }
         markup
     }
