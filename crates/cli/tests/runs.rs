@@ -199,6 +199,28 @@ fn a_comparison_takes_parameters_for_one_of_its_policies() {
 }
 
 #[test]
+fn several_seeds_give_means_and_a_sweep_is_drawn() {
+    let folder = Folder::new("seeds");
+    let text = "[cluster]\ngpus = \"v100=8\"\n[workload.generate]\njobs = 20\ntenants = 2\n\
+        [simulation.faults]\njob_crash_every_s = 7200.0\n\
+        [[policy]]\nname = \"las\"\n\
+        [[policy]]\nname = \"slaq\"\nsweep = { decay = [2, 5, 10], epoch = [\"3m\", \"12m\"] }\n";
+    folder.write("sweep.toml", text);
+    let table = folder.done("compare sweep.toml --seeds 1..3 --out a").stdout;
+    assert!(table.contains("Means of 3 seeds") && table.contains('±'), "{table}");
+    assert_eq!(table.lines().filter(|line| line.starts_with("slaq decay=")).count(), 6, "{table}");
+    assert!(!table.contains("rho"), "there are no apps: {table}");
+    let page = folder.read("a/report.html");
+    assert!(page.contains("<h2>Sweep</h2>") && page.contains("those of seed 1"));
+    let json: Value =
+        serde_json::from_str(&folder.done("compare sweep.toml --seeds 1..3 --json").stdout).unwrap();
+    let seeds: Vec<_> = json.as_array().unwrap().iter().map(|row| row["seed"].as_u64().unwrap()).collect();
+    assert_eq!(seeds, [1, 2, 3].repeat(7));
+    let table = folder.done("compare sweep.toml --out b").stdout;
+    assert!(!table.contains('±') && !table.contains("Means of"), "{table}");
+}
+
+#[test]
 fn a_cluster_may_come_from_a_file() {
     let folder = Folder::new("cluster_file");
     let line = |cluster: &str, out: &str| {

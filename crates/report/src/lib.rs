@@ -30,6 +30,7 @@ mod speeds;
 mod standings;
 mod student;
 mod summary;
+mod swept;
 mod timeline;
 
 pub use audit::{Audit, Audited, AuditedTenant, HELD_WITHIN, Total};

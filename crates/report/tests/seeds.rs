@@ -45,6 +45,27 @@ fn one_seed_says_nothing_of_chance() {
 }
 
 #[test]
+fn a_sweep_is_drawn_with_a_line_for_each_value_of_the_second_parameter() {
+    let kept = report(&two_tenants());
+    let mut runs = Vec::new();
+    for f in ["0", "0.5", "1"] {
+        for lease in ["5m", "1h"] {
+            for seed in [1, 2] {
+                runs.push(run(&kept, "themis", &[("f", f), ("lease", lease)], seed, 100.0 * seed as f64));
+            }
+        }
+    }
+    let page = html_with("sweep", &runs.iter().collect::<Vec<_>>(), &[]);
+    let from = page.find("<h2>Sweep</h2>").expect("there is a sweep");
+    let section = &page[from..page.find("<h2>Fast and fair</h2>").expect("it comes before the scatter")];
+    assert_eq!(section.matches("<figure>").count(), 4);
+    assert_eq!(section.matches("<circle").count(), 4 * 6);
+    // Nothing but the mean completion differs between the seeds.
+    assert_eq!(section.matches("line thin").count(), 6);
+    assert!(section.find("lease=5m") < section.find("lease=1h"), "times are in order");
+}
+
+#[test]
 fn rows_beyond_what_can_be_told_apart_are_only_counted() {
     let kept = report(&two_tenants());
     let values: Vec<String> = (0..=DRAWN_MAX).map(|at| at.to_string()).collect();

@@ -17,6 +17,7 @@ mod row;
 mod scatter;
 mod speeds;
 mod style;
+mod sweep;
 mod tables;
 mod tenant_colours;
 pub(crate) mod text;
@@ -95,6 +96,7 @@ fn many(all: &[&Summary], drawn: &[(&Report, &Summary)]) -> String {
     [
         format!(r#"<p class="soft">{}</p><h2>Side by side</h2>"#, escape(&setting(&rows, all))),
         comparison::comparison(&rows),
+        sweep::section(&rows),
         "<h2>Fast and fair</h2>".into(),
         scatter::fast_against_fair(&dots),
         format!(r#"{}<div class="plots gap">"#, of_which(&rows)),

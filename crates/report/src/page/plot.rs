@@ -5,6 +5,7 @@
 use super::axis::Axis;
 use super::bars::ROW;
 use super::text::escape;
+use crate::average::Average;
 use crate::series::Step;
 use std::fmt::Write;
 
@@ -86,6 +87,25 @@ impl Plot {
                 pen.0,
             );
         }
+    }
+
+    /// A dot at a mean, with an upright line over its interval if it has one.
+    pub fn whisker(&mut self, x: f64, average: Average, pen: Pen) {
+        let (x, class) = (self.across(x), pen.class());
+        let (top, floor, y) = (self.up(average.high()), self.up(average.low()), self.up(average.mean));
+        if average.half > 0.0 {
+            let (left, right) = (x - 3.0, x + 3.0);
+            let _ = write!(
+                self.body,
+                r#"<path class="line thin {class}" data-run="{}" d="M{x:.1} {top:.1}V{floor:.1}M{left:.1} {top:.1}H{right:.1}M{left:.1} {floor:.1}H{right:.1}"/>"#,
+                pen.0,
+            );
+        }
+        let _ = write!(
+            self.body,
+            r#"<circle class="dot thin {class}" data-run="{}" cx="{x:.1}" cy="{y:.1}" r="4"/>"#,
+            pen.0
+        );
     }
 
     /// A line that keeps each value for its stretch of time.

@@ -22,7 +22,7 @@ figure .scroll,.table{overflow-x:auto}figure .wide{min-width:720px}
 svg{display:block;width:100%;height:auto;font:13px system-ui,sans-serif;fill:var(--soft)}svg .axis{font-weight:600}.small svg{font-size:12px}
 .grid{stroke:var(--line)}.mark{stroke:var(--ink);stroke-dasharray:4 4;opacity:.65}.word{fill:var(--ink);paint-order:stroke;stroke:var(--card);stroke-width:3px}
 .line{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}.area{fill:var(--c);fill-opacity:.42;stroke:none}.bar{fill:var(--c);stroke:var(--card);stroke-width:.6}.heat{fill:var(--c)}.dot{fill:var(--c);stroke:var(--card);stroke-width:1.5}
-.ink{--c:var(--ink)}.dashed{stroke-dasharray:5 3;stroke-width:1.6}.row{fill:var(--paper)}
+.thin{stroke-width:1.2;stroke-dasharray:none}.ink{--c:var(--ink)}.dashed{stroke-dasharray:5 3;stroke-width:1.6}.row{fill:var(--paper)}
 .c0{--c:var(--p0)}.c1{--c:var(--p1)}.c2{--c:var(--p2)}.c3{--c:var(--p3)}.c4{--c:var(--p4)}.c5{--c:var(--p5)}.c6{--c:var(--p6)}.c7{--c:var(--p7)}
 .d1{stroke-dasharray:7 3}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:8 3 2 3}
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;margin:8px 0 0;padding:0;list-style:none;font-size:.86rem}.legend svg{display:inline-block;width:26px;height:10px;margin-right:6px;vertical-align:middle}
