@@ -12,13 +12,13 @@ use evenhand_sim::{Setup, World, engine_for};
 use evenhand_tests::{Ends, Stage};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How an agent answers an offer.
-type Behaviour = fn(&Offer) -> Option<Answer>;
+/// How an agent answers an offer; `None` if it never does.
+type Behaviour = Option<fn(&Offer) -> Answer>;
 
 /// A world in which some apps have agents of their own.
 struct Agents {
     world: World,
-    agents: BTreeMap<AppId, Behaviour>,
+    by_app: BTreeMap<AppId, Behaviour>,
     /// Answers on their way.
     answers: VecDeque<(Time, Event)>,
     /// Whether they arrive when the auction is over.
@@ -45,7 +45,7 @@ impl Backend for Agents {
     fn execute(&mut self, now: Time, command: &Command) -> Result<(), BackendError> {
         if let Command::AskForBids(invitation) = command {
             for app in &invitation.to {
-                if let Some(answer) = self.agents[app](&invitation.offer) {
+                if let Some(answer) = self.by_app[app].map(|answer| answer(&invitation.offer)) {
                     self.answers.push_back((now, Event::Bid { app: *app, answer }));
                 }
             }
@@ -62,56 +62,52 @@ fn raw(round: Round, nothing: f64, one: f64) -> RawBid {
     RawBid { version: evenhand_core::AGENT_VERSION, round, rows }
 }
 
-fn answer(bid: RawBid) -> Option<Answer> {
-    Some(bid.read().map_or_else(Answer::Refused, Answer::Table))
+fn answer(bid: RawBid) -> Answer {
+    bid.read().map_or_else(Answer::Refused, Answer::Table)
 }
 
-fn honest(offer: &Offer) -> Option<Answer> {
+fn honest(offer: &Offer) -> Answer {
     answer(raw(offer.round, 4.0, 1.0))
 }
 
-fn silent(_: &Offer) -> Option<Answer> {
-    None
-}
-
-fn not_a_number(offer: &Offer) -> Option<Answer> {
+fn not_a_number(offer: &Offer) -> Answer {
     answer(raw(offer.round, 4.0, f64::NAN))
 }
 
-fn negative(offer: &Offer) -> Option<Answer> {
+fn negative(offer: &Offer) -> Answer {
     answer(raw(offer.round, 4.0, -1.0))
 }
 
-fn greedy(offer: &Offer) -> Option<Answer> {
+fn greedy(offer: &Offer) -> Answer {
     let mut bid = raw(offer.round, 4.0, 1.0);
     bid.rows[1].parts[0].gangs = 1000;
     answer(bid)
 }
 
-fn endless(offer: &Offer) -> Option<Answer> {
+fn endless(offer: &Offer) -> Answer {
     let mut bid = raw(offer.round, 4.0, 1.0);
     bid.rows.resize(1_000_000, bid.rows[1].clone());
     answer(bid)
 }
 
-fn long_winded(offer: &Offer) -> Option<Answer> {
+fn long_winded(offer: &Offer) -> Answer {
     let text = format!(r#"{{"version":1,"round":{},"rows":[{}]}}"#, offer.round.0, "{},".repeat(1_000_000));
-    Some(RawBid::decode(text.as_bytes()).map_or_else(Answer::Refused, Answer::Table))
+    RawBid::decode(text.as_bytes()).map_or_else(Answer::Refused, Answer::Table)
 }
 
-fn babbling(_: &Offer) -> Option<Answer> {
-    Some(RawBid::decode(b"more GPUs, please").map_or_else(Answer::Refused, Answer::Table))
+fn babbling(_: &Offer) -> Answer {
+    RawBid::decode(b"more GPUs, please").map_or_else(Answer::Refused, Answer::Table)
 }
 
-fn absent_minded(offer: &Offer) -> Option<Answer> {
+fn absent_minded(offer: &Offer) -> Answer {
     answer(raw(Round(offer.round.0 - 1), 4.0, 1.0))
 }
 
-fn perverse(offer: &Offer) -> Option<Answer> {
+fn perverse(offer: &Offer) -> Answer {
     answer(raw(offer.round, 1.0, 4.0))
 }
 
-fn foreign(offer: &Offer) -> Option<Answer> {
+fn foreign(offer: &Offer) -> Answer {
     answer(RawBid { version: 9, ..raw(offer.round, 4.0, 1.0) })
 }
 
@@ -125,9 +121,9 @@ fn play_in(agents: &[Behaviour], gpus: u32, late: bool) -> (Ends, Vec<Record>) {
     for _ in agents {
         stage = stage.app_with(|app| app.app.agent = AgentSeat::Outside).job(0, 1, 600);
     }
-    let agents = agents.iter().enumerate().map(|(app, behaviour)| (AppId(app as u64), *behaviour)).collect();
+    let by_app = agents.iter().enumerate().map(|(app, behaviour)| (AppId(app as u64), *behaviour)).collect();
     let mut world =
-        Agents { world: stage.world(), agents, answers: VecDeque::new(), late, arrived: VecDeque::new() };
+        Agents { world: stage.world(), by_app, answers: VecDeque::new(), late, arrived: VecDeque::new() };
     let set = [("f", "0"), ("lease", "5m")];
     let parameters = Parameters(set.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     let setup = Setup {
@@ -138,7 +134,9 @@ fn play_in(agents: &[Behaviour], gpus: u32, late: bool) -> (Ends, Vec<Record>) {
     let header = setup.header(world.abilities(), "a world with agents");
     let (ends, records) = stage.play_in(&mut engine_for(&header).unwrap(), &mut world);
     let mut ledger = LedgerWriter::new(Vec::new(), &header).unwrap();
-    records.iter().for_each(|record| ledger.write(record).unwrap());
+    for record in &records {
+        ledger.write(record).unwrap();
+    }
     let bytes = ledger.finish().unwrap();
     replay(&mut engine_for(&header).unwrap(), &mut LedgerReader::new(&bytes[..]).unwrap()).unwrap();
     (ends, records)
@@ -155,7 +153,7 @@ fn refusals(records: &[Record], of: AppId) -> Vec<BidError> {
 
 #[test]
 fn an_honest_agent_wins_with_its_own_bid_and_an_answer_ends_the_waiting() {
-    let (ends, records) = play(&[honest], 1);
+    let (ends, records) = play(&[Some(honest)], 1);
     // Nobody is waited for once everybody has answered.
     assert_eq!(ends, [(0, 600.0)].into());
     assert!(refusals(&records, AppId(0)).is_empty());
@@ -170,20 +168,20 @@ fn an_honest_agent_wins_with_its_own_bid_and_an_answer_ends_the_waiting() {
 #[test]
 fn every_kind_of_bad_bid_is_refused_with_its_reason_and_the_round_completes() {
     let bad: [(Behaviour, BidError); 10] = [
-        (silent, BidError::Silent),
-        (not_a_number, BidError::NotANumber(1)),
-        (negative, BidError::NotPositive(1)),
-        (greedy, BidError::NotOffered(1)),
-        (endless, BidError::TooManyRows(1_000_000)),
-        (long_winded, BidError::TooLong(3_000_033)),
-        (babbling, BidError::Unreadable),
-        (absent_minded, BidError::Stale(Round(0))),
-        (perverse, BidError::WorseThanNothing(1)),
-        (foreign, BidError::Version(9)),
+        (None, BidError::Silent),
+        (Some(not_a_number), BidError::NotANumber(1)),
+        (Some(negative), BidError::NotPositive(1)),
+        (Some(greedy), BidError::NotOffered(1)),
+        (Some(endless), BidError::TooManyRows(1_000_000)),
+        (Some(long_winded), BidError::TooLong(3_000_033)),
+        (Some(babbling), BidError::Unreadable),
+        (Some(absent_minded), BidError::Stale(Round(0))),
+        (Some(perverse), BidError::WorseThanNothing(1)),
+        (Some(foreign), BidError::Version(9)),
     ];
     for (behaviour, reason) in bad {
         // The honest app beside it is served at once; the bad one when it is alone and GPUs are lent.
-        let (ends, records) = play(&[honest, behaviour], 1);
+        let (ends, records) = play(&[Some(honest), behaviour], 1);
         let found = refusals(&records, AppId(1));
         let same = |error: &BidError| std::mem::discriminant(error) == std::mem::discriminant(&reason);
         assert!(!found.is_empty() && found.iter().all(same), "{found:?} instead of {reason:?}");
@@ -197,7 +195,7 @@ fn every_kind_of_bad_bid_is_refused_with_its_reason_and_the_round_completes() {
 
 #[test]
 fn a_late_answer_counts_as_none() {
-    let (ends, records) = play_in(&[honest, honest], 2, true);
+    let (ends, records) = play_in(&[Some(honest), Some(honest)], 2, true);
     let refused = refusals(&records, AppId(0));
     assert_eq!(refused[..2], [BidError::Silent, BidError::NotAsked]);
     // Both are lent a GPU when the time to answer is over.

@@ -26,10 +26,9 @@ pub struct AppJob {
 }
 
 /// What the ideal of an app is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ideal {
     /// As printed: the whole cluster's time, as many times over as there are apps.
-    #[default]
     Paper,
     /// The time on a private part of the cluster.
     Share,

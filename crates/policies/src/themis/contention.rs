@@ -25,9 +25,27 @@ struct Seen {
     opened: Time,
     /// `area` when it was first seen.
     area_before: u64,
-    /// Every job that it ever had: seconds alone, and gang. A job that has ended stays as it was last known, so that
-    /// ending jobs early does not make the app's own yardstick shorter.
-    jobs: BTreeMap<JobId, (f64, f64)>,
+    /// Every job that it ever had, as it was last known.
+    jobs: BTreeMap<JobId, Known>,
+}
+
+/// A job of an app, in seconds alone on its gang.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Known {
+    gang: f64,
+    whole_s: f64,
+    done_s: f64,
+    /// The last decision at which it was there.
+    at: Time,
+}
+
+/// What counts of a job that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// What it did: an app that gives a job up has less to do, and should be done sooner.
+    Done,
+    /// All that it was to do: giving jobs up does not make an app's own yardstick shorter.
+    Whole,
 }
 
 impl Contention {
@@ -50,8 +68,9 @@ impl Contention {
             let known = before.next_if(|(party, _)| *party == standing.party).map(|(_, seen)| seen);
             let mut seen = known.unwrap_or_else(|| self.first_seen(standing));
             for member in &standing.members {
-                let whole = member.whole(snapshot);
-                seen.jobs.insert(member.job.spec.id, (whole.alone_s, whole.gang));
+                let (gang, done_s) = (member.left.gang, member.done_s(snapshot));
+                let known = Known { gang, whole_s: member.left.alone_s + done_s, done_s, at: self.at };
+                seen.jobs.insert(member.job.spec.id, known);
             }
             self.seen.push((standing.party, seen));
         }
@@ -85,9 +104,13 @@ impl Contention {
         if span == 0 { self.apps_now() } else { (self.area - seen.area_before) as f64 / span as f64 }
     }
 
-    /// Every job that an app ever had, whole.
-    pub fn jobs(&self, party: Party) -> Vec<AppJob> {
+    /// Every job that an app ever had.
+    pub fn jobs(&self, party: Party, ended: Ended) -> Vec<AppJob> {
         let jobs = self.seen(party).into_iter().flat_map(|seen| seen.jobs.values());
-        jobs.map(|(alone_s, gang)| AppJob { alone_s: *alone_s, gang: *gang }).collect()
+        jobs.map(|known| {
+            let over = known.at < self.at && ended == Ended::Done;
+            AppJob { alone_s: if over { known.done_s } else { known.whole_s }, gang: known.gang }
+        })
+        .collect()
     }
 }

@@ -7,7 +7,7 @@
 //! No bids, no payments, no filter: inefficient, because placement and gain do not count, and whoever claims to be
 //! worst off gets most.
 
-use super::{ENDS, Hearing, IDEAL, LEASE, OUTLOOK, Rules};
+use super::{ENDED, ENDS, FIRST, Hearing, IDEAL, LEASE, OUTLOOK, Rules};
 use crate::registry::{Entry, Promise};
 use evenhand_core::{Limits, Plan, Policy, PolicyError, Reason, Snapshot};
 
@@ -16,7 +16,7 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "The app that is worst off against a private part of the cluster takes all it can use.",
     paper: "Themis, NSDI 2020 (as a strawman)",
     promises: &[Promise::WorkConserving],
-    parameters: &[LEASE, ENDS, IDEAL, OUTLOOK],
+    parameters: &[LEASE, ENDS, IDEAL, FIRST, ENDED, OUTLOOK],
     divide: None,
     build: |parameters| Ok(Box::new(Greedy { rules: Rules::read(parameters)? })),
 };

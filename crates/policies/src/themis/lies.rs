@@ -3,7 +3,7 @@
 
 use super::rho::{Outlook, Yardstick};
 use evenhand_core::{Goal, Random};
-use evenhand_fairness::AppJob;
+use evenhand_fairness::{AppJob, Ideal, ideal_seconds};
 use evenhand_solve::{Auction, AuctionEffort, AuctionOutcome, AuctionRow, auction};
 
 /// A bidder: an app of equal jobs of one GPU each, and what it is measured by.
@@ -21,7 +21,7 @@ impl Bidder {
         let done = random.unit();
         let jobs = vec![AppJob { alone_s: whole_s * (1.0 - done), gang: 1.0 }; demand];
         let whole = vec![AppJob { alone_s: whole_s, gang: 1.0 }; demand];
-        let ideal_s = evenhand_fairness::ideal_seconds(Default::default(), Goal::AllJobs, &whole, gpus, apps);
+        let ideal_s = ideal_seconds(Ideal::Share, Goal::AllJobs, &whole, gpus, apps);
         let elapsed_s = random.between(0.2, 3.0) * done * ideal_s;
         let yardstick = Yardstick {
             goal: Goal::AllJobs,

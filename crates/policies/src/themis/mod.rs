@@ -16,9 +16,10 @@
 //! bids are in. What an agent says of its speed or of its standing is not asked: rho is computed here, from progress that was
 //! seen. An agent that says nothing bids for nothing.
 //!
-//! Differs from the paper: an app looks one lease ahead and counts on its part of the cluster afterwards (`outlook=held` is as
-//! printed; see `rho.rs` for why it is not the default); GPUs that nobody else can use are lent to bidders, who would
-//! otherwise watch them idle (`spare=idle` is as printed). A job is given its least number of GPUs.
+//! Differs from the paper, each for a reason that `docs/policies/themis.md` gives with figures: an app is measured by a private
+//! part of the cluster that it could really use (`ideal=paper` is as printed); it looks one lease ahead and counts on its
+//! part afterwards (`outlook=held`); leases end together (`ends=apart`); GPUs that nobody else can use are lent to bidders
+//! (`spare=idle`). A job is given its least number of GPUs.
 
 mod agent;
 mod contention;
@@ -34,14 +35,14 @@ mod standing;
 pub(crate) use greedy::ENTRY as GREEDY;
 
 use crate::registry::{Entry, Promise};
-use contention::Contention;
+use contention::{Contention, Ended};
 use evenhand_core::{
     Limits, Memory, ParameterError, ParameterSpec, Parameters, Plan, Policy, PolicyError, Reason, Snapshot,
     Span, Time,
 };
 use evenhand_fairness::Ideal;
 use market::Market;
-use rho::{Outlook, Yardstick};
+use rho::{First, Outlook, Yardstick};
 use seating::Seating;
 use standing::{Stance, Standing, standings};
 
@@ -65,8 +66,20 @@ const ENDS: ParameterSpec = ParameterSpec {
 
 const IDEAL: ParameterSpec = ParameterSpec {
     name: "ideal",
-    default: "paper",
-    summary: "what an app is measured by: `paper` (the whole cluster's time, N times over) or `share` (a private part of it)",
+    default: "share",
+    summary: "what an app is measured by: `share` (the time on a private part of the cluster) or `paper` (the whole cluster's time, N times over)",
+};
+
+const FIRST: ParameterSpec = ParameterSpec {
+    name: "first",
+    default: "tried",
+    summary: "an app that wants its first job to reach the target: all have to be `tried`, or the best is `foretold`",
+};
+
+const ENDED: ParameterSpec = ParameterSpec {
+    name: "ended",
+    default: "done",
+    summary: "what a job that was given up adds to its app's ideal: what it has `done`, or the `whole` of it",
 };
 
 const OUTLOOK: ParameterSpec = ParameterSpec {
@@ -86,7 +99,7 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "Apps that are worst off against a private part of the cluster bid for leases.",
     paper: "Themis, NSDI 2020",
     promises: &[Promise::WorkConserving],
-    parameters: &[F, LEASE, ENDS, IDEAL, OUTLOOK, SPARE],
+    parameters: &[F, LEASE, ENDS, IDEAL, FIRST, ENDED, OUTLOOK, SPARE],
     divide: None,
     build: |parameters| {
         let f = parameters.number(&F, 0.0, 1.0)?;
@@ -101,7 +114,9 @@ struct Rules {
     lease: Span,
     together: bool,
     ideal: Ideal,
+    ended: Ended,
     outlook: Outlook,
+    first: First,
 }
 
 impl Rules {
@@ -115,6 +130,8 @@ impl Rules {
             lease,
             together: parameters.word(&ENDS, &[("together", true), ("apart", false)])?,
             ideal: parameters.word(&IDEAL, &[("paper", Ideal::Paper), ("share", Ideal::Share)])?,
+            first: parameters.word(&FIRST, &[("tried", First::Tried), ("foretold", First::Foretold)])?,
+            ended: parameters.word(&ENDED, &[("done", Ended::Done), ("whole", Ended::Whole)])?,
             outlook: parameters.word(&OUTLOOK, &[("lease", Outlook::Lease), ("held", Outlook::Held)])?,
         })
     }
@@ -152,8 +169,7 @@ impl<'a> Hearing<'a> {
     }
 
     fn yardstick(&self, standing: &Standing<'_>) -> Yardstick {
-        let rules = (self.rules.ideal, self.rules.outlook, self.term);
-        Yardstick::new(self.snapshot, &self.contention, standing, rules)
+        Yardstick::new(self.snapshot, &self.contention, standing, &self.rules, self.term)
     }
 
     /// Apps that could use GPUs, the worst off first; of equals, who has waited longest.

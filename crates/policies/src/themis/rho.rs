@@ -10,10 +10,11 @@
 //! As printed, an app that holds nothing has no ratio at all, and one that is offered less than its part of the cluster
 //! does better to wait for it than to take what there is. The other outlook has neither defect: a GPU more is never worse.
 
+use super::Rules;
 use super::contention::Contention;
 use super::standing::Standing;
 use evenhand_core::{Goal, Ratio, Snapshot, Span};
-use evenhand_fairness::{AppJob, Ideal, app_seconds, ideal_seconds};
+use evenhand_fairness::{AppJob, app_seconds, ideal_seconds};
 
 /// Ratios beyond this say nothing more.
 const RHO_MAX: f64 = 1e6;
@@ -25,6 +26,15 @@ pub(super) enum Outlook {
     Lease,
     /// It has the GPUs for ever.
     Held,
+}
+
+/// How an app is measured that is done with the first job to reach its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// As though all its jobs had to be done: nobody knows beforehand which it will be.
+    Tried,
+    /// By the job that is foretold to be the first.
+    Foretold,
 }
 
 /// What an app is measured by.
@@ -44,16 +54,19 @@ impl Yardstick {
         snapshot: &Snapshot,
         contention: &Contention,
         standing: &Standing<'_>,
-        (ideal, outlook, lease): (Ideal, Outlook, Span),
+        rules: &Rules,
+        lease: Span,
     ) -> Self {
         let gpus = f64::from(snapshot.cluster.capacity_total().0);
-        let (jobs, apps) = (contention.jobs(standing.party), contention.apps_mean(standing.party));
+        let goal = if rules.first == First::Foretold { standing.goal } else { Goal::AllJobs };
+        let (jobs, apps) =
+            (contention.jobs(standing.party, rules.ended), contention.apps_mean(standing.party));
         Self {
-            goal: standing.goal,
-            outlook,
+            goal,
+            outlook: rules.outlook,
             elapsed_s: snapshot.now.since(standing.opened).seconds(),
             // An app of no work at all would have no ratio.
-            ideal_s: ideal_seconds(ideal, standing.goal, &jobs, gpus, apps).max(1e-3),
+            ideal_s: ideal_seconds(rules.ideal, goal, &jobs, gpus, apps).max(1e-3),
             lease_s: lease.seconds(),
             part: gpus / contention.apps_now(),
         }

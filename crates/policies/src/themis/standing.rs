@@ -60,11 +60,10 @@ impl<'a> Member<'a> {
         Self { index, job, stance: stance(snapshot, job), left, mean_rate }
     }
 
-    /// The job from its first step to its last.
-    pub fn whole(&self, snapshot: &Snapshot) -> AppJob {
+    /// Seconds that what it has done takes alone on its gang.
+    pub fn done_s(&self, snapshot: &Snapshot) -> f64 {
         let done = snapshot.done(self.index, self.job).steps();
-        let done_s = if self.mean_rate > 0.0 { done / self.mean_rate } else { 0.0 };
-        AppJob { alone_s: self.left.alone_s + done_s, ..self.left }
+        if self.mean_rate > 0.0 { done / self.mean_rate } else { 0.0 }
     }
 
     /// Its speed on a gang of a model spread so far, against its mean speed in one place.
@@ -131,7 +130,7 @@ fn stance<'a>(snapshot: &'a Snapshot, job: &Job) -> Stance<'a> {
     }
 }
 
-impl<'a> Standing<'a> {
+impl Standing<'_> {
     /// Whether it could use GPUs.
     pub fn demands(&self) -> bool {
         self.members.iter().any(|member| matches!(member.stance, Stance::IsUp(_) | Stance::Waits))
