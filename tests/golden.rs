@@ -49,7 +49,7 @@ fn golden(path: &str, found: &str) {
 /// Runs a scenario under one of its setups: the ledger, and the figures without what they cost.
 fn play(scenario: &Scenario, setup: &Setup) -> (Vec<u8>, String) {
     let cluster = scenario.cluster().unwrap();
-    let workload = Arc::new(scenario.workload(&cluster, 1).unwrap());
+    let workload = Arc::new(scenario.workload(&cluster, setup.seed).unwrap());
     let mut world = World::new(cluster.models, &cluster.nodes, workload, setup.faults.clone(), setup.seed);
     let header = setup.header(evenhand_core::Backend::abilities(&world), "simulated");
     let mut ledger = LedgerWriter::new(Vec::new(), &header).unwrap();
@@ -70,7 +70,7 @@ fn name_of(setup: &Setup) -> String {
 
 #[test]
 fn small_runs_are_as_they_were() {
-    for scenario_name in ["twenty", "faults"] {
+    for scenario_name in ["twenty", "faults", "auction"] {
         let scenario = Scenario::read(&root().join(format!("scenarios/{scenario_name}.toml"))).unwrap();
         for setup in scenario.setups().unwrap() {
             let (ledger, figures) = play(&scenario, &setup);

@@ -55,8 +55,7 @@ impl Comparison {
             let what = || format!("policy {}, seed {}", self.setups[at].policy.name, self.setups[at].seed);
             match result {
                 Ok(run) => {
-                    let Summary { policy, jobs, finished, .. } = &run.summary;
-                    inputs::warn_about_unended(policy, *jobs, *finished);
+                    inputs::warn_about_unended(&run.summary);
                     runs.push(run);
                 }
                 Err(error) if self.setups.len() == 1 => return Err(error).with_context(what),

@@ -186,9 +186,11 @@ pub fn threads(asked: Option<u32>) -> usize {
     asked.map_or_else(cores, |asked| asked as usize)
 }
 
-/// A word about results that say less than they seem to.
-pub fn warn_about_unended(name: &str, jobs: u64, finished: u64) {
-    if finished < jobs {
-        output::note(&format!("warning: {name}: {} of {jobs} jobs did not finish", jobs - finished));
+/// A word about results that say less than they seem to. A job that its tuner stopped counts as ended well.
+pub fn warn_about_unended(summary: &evenhand_report::Summary) {
+    let (name, jobs) = (&summary.policy, summary.jobs);
+    let unended = jobs.saturating_sub(summary.finished + summary.retired);
+    if unended > 0 {
+        output::note(&format!("warning: {name}: {unended} of {jobs} jobs did not finish"));
     }
 }

@@ -87,6 +87,15 @@ pub fn comparison(runs: &[Row<'_>]) -> String {
     table.render()
 }
 
+/// How many jobs came to a good end.
+fn finished(summary: &Summary) -> String {
+    let retired = match summary.retired {
+        0 => String::new(),
+        retired => format!(", {} retired by their tuners", count(retired as f64)),
+    };
+    format!("{} of {}{retired}", count(summary.finished as f64), count(summary.jobs as f64))
+}
+
 /// What the head of this comparison means.
 pub fn legend(runs: &[Row<'_>]) -> String {
     let rows = groups(&runs.iter().map(|run| run.summary).collect::<Vec<_>>());
@@ -99,7 +108,7 @@ pub fn legend(runs: &[Row<'_>]) -> String {
 
 fn is_shown(name: &str, runs: &[Row<'_>]) -> bool {
     if name == "finished" {
-        return runs.iter().any(|run| run.summary.finished < run.summary.jobs);
+        return runs.iter().any(|run| run.summary.finished + run.summary.retired < run.summary.jobs);
     }
     !name.starts_with("app_") || runs.iter().any(|run| run.summary.has_apps)
 }
@@ -173,7 +182,7 @@ pub fn single(report: &Report, summary: &Summary) -> String {
     let and_p95 = |p95: f64| format!(", p95 {}", plain(p95));
     let s = summary;
     let mut rows = vec![
-        ("jobs finished", format!("{} of {}", count(s.finished as f64), count(s.jobs as f64))),
+        ("jobs finished", finished(s)),
         ("makespan", one(s.makespan_s)),
         (
             "completion time",

@@ -20,7 +20,7 @@ pub fn run(args: &args::Report) -> Result<()> {
     let report = fold(path)?;
     let ledger = Some(path.display().to_string());
     let summary = promises::told(report.summary(&Costs { ledger, ..Costs::default() }));
-    crate::inputs::warn_about_unended(&summary.policy, summary.jobs, summary.finished);
+    crate::inputs::warn_about_unended(&summary);
     if let Some(page) = &page {
         let title = format!("{} ({})", run_table::name(&summary), path.display());
         output::write_file(page, &evenhand_report::html(&title, &[(&report, &summary)]))?;

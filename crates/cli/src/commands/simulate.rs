@@ -29,7 +29,7 @@ pub fn run(args: &Simulate) -> Result<()> {
     let page = args.out.join("report.html");
     let title = format!("{} on {}", run_table::name(&summary), args.trace.display());
     output::write_file(&page, &evenhand_report::html(&title, &[(&finished.report, &summary)]))?;
-    inputs::warn_about_unended(&summary.policy, summary.jobs, summary.finished);
+    inputs::warn_about_unended(&summary);
     if args.json {
         return output::say_json(&Document::new(&finished.report, &summary));
     }
