@@ -39,14 +39,18 @@ pub fn auctions(report: &Report) -> String {
             "Of the GPUs offered, those that went to apps that were not asked, or were lent to bidders.",
         ),
     ];
-    let largest: String = auctions.largest().iter().map(one).collect();
+    let largest = auctions.largest();
+    let contested = largest.iter().map(|held| held.auction.bidders.len()).max();
+    let first = largest.iter().position(|held| Some(held.auction.bidders.len()) == contested);
+    let largest: String = largest.iter().enumerate().map(|(at, held)| one(held, Some(at) == first)).collect();
     format!(
         r#"<h2>The auctions</h2><div class="cards">{}</div><p class="soft">The largest of them. The ratio is finish-time fairness as each app foresees it: 1 is as good as a private part of the cluster, more is worse.</p>{largest}"#,
         cards.concat(),
     )
 }
 
-fn one(held: &Held) -> String {
+fn one(held: &Held, open: bool) -> String {
+    let open = if open { " open" } else { "" };
     let auction = &held.auction;
     let shown = auction.bidders.iter().take(ROWS_MAX);
     let rows: Vec<Vec<Field>> = shown.map(row).collect();
@@ -65,7 +69,7 @@ fn one(held: &Held) -> String {
         _ => String::new(),
     };
     format!(
-        r#"<details><summary>Round {}, after {}: {} GPUs offered to {} of {} apps{gap}</summary>{}<p class="soft">{}Left over to: {}.</p></details>"#,
+        r#"<details{open}><summary>Round {}, after {}: {} GPUs offered to {} of {} apps{gap}</summary>{}<p class="soft">{}Left over to: {}.</p></details>"#,
         held.round.0,
         escape(&duration(held.at.seconds())),
         auction.offered.0,
