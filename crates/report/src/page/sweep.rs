@@ -28,8 +28,10 @@ const fn drawn(title: &'static str, value: fn(&Summary) -> f64, label: &'static 
     Figure { title, value, label, unit }
 }
 
-const APPS: [Figure; 2] = [
+const APPS: [Figure; 4] = [
     drawn("Worst rho of apps", |run| run.app_rho_worst, "worst rho, as printed", Unit::Plain),
+    drawn("The same, private part", |run| run.app_rho_share_worst, "worst rho, private part", Unit::Plain),
+    drawn("Preemptions", |run| run.preemptions as f64, "preemptions", Unit::Plain),
     drawn("Mean completion of apps", |run| run.app_jct_mean_s, "mean completion", Unit::Time),
 ];
 
@@ -71,7 +73,7 @@ fn sweep(policy: &str, rows: &[Row<'_>]) -> String {
     let Some(parameters) = swept(&runs.iter().map(|run| &run.parameters).collect::<Vec<_>>()) else {
         return String::new();
     };
-    let about = if runs.iter().any(|run| run.has_apps) { &APPS } else { &JOBS };
+    let about: &[Figure] = if runs.iter().any(|run| run.has_apps) { &APPS } else { &JOBS };
     let figures = about.iter().chain(&MACHINES).map(|figure| {
         let along = &parameters[0];
         plot(figure, along, &curves(figure, &parameters, &rows))
