@@ -1,6 +1,6 @@
 //! Random markets for tests and benchmarks: the families in which the claims about fair divisions were checked.
 
-use crate::{Market, Matrix};
+use crate::{Market, Matrix, Window, WindowItem};
 use evenhand_core::Random;
 
 /// How the speedups of a random market are made.
@@ -79,4 +79,27 @@ pub fn benchmark(parties: usize, models: usize, random: &mut Random) -> Market {
     let each = parties as f64 / models as f64;
     let capacity = (0..models).map(|_| each * random.between(0.5, 1.5)).collect();
     Market::new(speedups, capacity)
+}
+
+/// A window like those of a busy cluster: logarithmic gains of jobs at different stages, whose gangs are among these.
+pub fn window(items: usize, rounds: usize, gpus: u32, gangs: &[u32], random: &mut Random) -> Window {
+    let item = |random: &mut Random| {
+        let total = random.log_normal(3.5, 1.2).clamp(2.0, 2_000.0);
+        let done = total * random.unit();
+        let speed = random.between(0.5, 1.5);
+        let weight = if random.chance(0.2) { random.between(1.0, 30.0) } else { 1.0 };
+        let utility = |rounds: usize| ((done + rounds as f64).min(total).max(0.5) / total).ln();
+        let scale = weight / items as f64;
+        WindowItem {
+            gang: gangs[random.below(gangs.len() as u64) as usize],
+            gains: (0..rounds).map(|round| scale * (utility(round + 1) - utility(round))).collect(),
+            progress: vec![speed; rounds],
+            remaining: (total - done) * speed,
+            urgency: weight,
+            rates: vec![1.0],
+        }
+    };
+    let items: Vec<WindowItem> = (0..items).map(|_| item(random)).collect();
+    let longest = items.iter().map(|item| item.remaining).fold(1.0, f64::max);
+    Window { rounds, capacity: vec![gpus], items, remaining_cost: random.between(0.0, 2.0) / longest }
 }

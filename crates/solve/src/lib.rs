@@ -31,6 +31,7 @@ mod problem;
 mod solution;
 mod total;
 mod vertex;
+mod window;
 
 pub use auction::{
     Auction, AuctionEffort, AuctionError, AuctionOutcome, AuctionRow, auction, auction_separately,
@@ -48,3 +49,4 @@ pub use partial::{kept_fractions, partial};
 pub use problem::{Constraint, Problem, Variable};
 pub use solution::{Solution, SolveError, Status};
 pub use total::max_total;
+pub use window::{Window, WindowError, WindowItem, WindowPlan, plan_window};
