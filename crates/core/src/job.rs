@@ -145,6 +145,15 @@ pub struct RegimeSpec {
     pub speed: Ratio,
 }
 
+/// A batch size that a job may use. Which comes when, and for how long, is not announced.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mode {
+    /// The batch size.
+    pub batch: u32,
+    /// The speed with it, relative to the job's declared speed.
+    pub speed: Ratio,
+}
+
 /// The batch size in force, and since how much work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Regime {
@@ -239,6 +248,12 @@ pub struct JobSpec {
     /// Announced changes of batch size, in the order of work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regimes: Vec<RegimeSpec>,
+    /// The work of one epoch: batch sizes change where one ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<Work>,
+    /// Batch sizes that it may use, the one that it begins with first; empty if nothing is said of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<Mode>,
     /// Wanted by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
@@ -271,6 +286,8 @@ impl JobSpec {
             work,
             target: None,
             regimes: Vec::new(),
+            epoch: None,
+            modes: Vec::new(),
             deadline: None,
             restart: Restart::default(),
             graph: None,
@@ -363,6 +380,17 @@ impl Job {
     /// Whether the job waits for GPUs.
     pub fn is_queued(&self) -> bool {
         matches!(self.state, JobState::Queued { .. })
+    }
+
+    /// Goes back to the regime in which the work that is left of it was done; whether that is another one.
+    pub fn rewind(&mut self) -> bool {
+        let before = self.regime;
+        while self.done < self.regime.from
+            && let Some(past) = self.past.pop()
+        {
+            self.regime = past.regime;
+        }
+        self.regime != before
     }
 
     /// The order of the queue: the most urgent first, then first come first, then by number.

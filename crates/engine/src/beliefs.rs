@@ -5,8 +5,15 @@ use evenhand_core::{ClassIndex, Event, Forecast, JobId, JobSpec, Lease, Moved, S
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A lease that has just ended, and when its job was asked to stop.
-pub(crate) type Ended<'a> = (&'a Lease, Option<Time>);
+/// A lease that has just ended.
+#[derive(Clone, Copy)]
+pub(crate) struct Ended<'a> {
+    pub lease: &'a Lease,
+    /// When its job was asked to stop.
+    pub halted: Option<Time>,
+    /// Whether the job fell back into an earlier regime.
+    pub rewound: bool,
+}
 
 /// Jobs of one class, with what is believed of them now.
 type Members = Vec<(Arc<JobSpec>, Arc<Forecast>)>;
@@ -20,16 +27,16 @@ impl Engine {
             Event::Telemetry { demand, .. } => Some(*demand),
             _ => None,
         };
-        let lease = ended.map(|(lease, _)| lease).or_else(|| state.leases.of_job(Some(job)));
+        let lease = ended.map(|ended| ended.lease).or_else(|| state.leases.of_job(Some(job)));
         let halted = match ended {
-            Some((_, halted)) => halted,
+            Some(ended) => ended.halted,
             None => lease.and_then(|lease| state.stopping.get(&lease.id)).copied(),
         };
         let sample = Sample { now: state.now, job, event, demand, lease, halted, cluster: &state.cluster };
         let predictor = &mut self.parts.predictor;
         let moved: Vec<_> = match predictor.observe(&sample) {
-            Moved::Nothing => return,
-            Moved::Job => vec![job],
+            Moved::Nothing if ended.is_none_or(|ended| !ended.rewound) => return,
+            Moved::Nothing | Moved::Job => vec![job],
             Moved::Alike => {
                 let all = state.jobs.iter().map(|(_, other)| other);
                 all.filter(|other| predictor.alike(&other.spec, &job.spec)).collect()

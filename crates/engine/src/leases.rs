@@ -1,5 +1,6 @@
 //! `Waiting -> Asked -> Held -> Stopping -> ended`: every arrow is one function here.
 
+use crate::beliefs::Ended;
 use crate::{Engine, Step};
 use evenhand_core::{
     Command, EndCause, Event, GpuSet, GpuTime, Grant, JobId, JobState, Lease, LeaseId, LeaseState,
@@ -135,14 +136,16 @@ impl Engine {
         let halted = self.state.stopping.get(&id).copied();
         let Some(lease) = self.close(id, step) else { return };
         let now = self.state.now;
+        let mut rewound = false;
         Arc::make_mut(&mut self.state.jobs).change(lease.job, |job| {
             // What was not saved is lost, unless the job is finished and needs it no more.
             let finished = matches!(cause, EndCause::Finished { .. });
             job.done = if finished { done } else { saved };
             (job.saved, job.heard) = (saved, now);
             job.crashes += u32::from(cause == EndCause::Crashed);
+            rewound = job.rewind();
         });
-        self.observe(lease.job, event, Some((&lease, halted)));
+        self.observe(lease.job, event, Some(Ended { lease: &lease, halted, rewound }));
         let unwanted = self.state.unwanted.get(&lease.job).copied();
         let crashes = self.state.jobs.by_id(lease.job).map_or(0, |job| job.crashes);
         let outcome = match cause {
