@@ -180,6 +180,8 @@ impl OriginalWorld {
             // The batch size at the start is known; nobody announces how it will change.
             declared.regimes = vec![RegimeSpec { from: Work::ZERO, batch: recipe.batch, speed: Ratio::ONE }];
         } else {
+            // These rules know no regimes but those of recipes.
+            declared.regimes.clear();
             let recipe = plain(&declared);
             self.training.insert(declared.id, Training::new(&Arc::new(recipe)));
         }

@@ -4,7 +4,7 @@
 //! and uses the largest otherwise (Agarwal et al., MLSys 2021); gradient-noise scaling doubles it when the noise allows
 //! (McCandlish et al., 2018). The tables are those with which Shockwave (NSDI 2023) replays both.
 
-use evenhand_core::{ModelIndex, PerModel, Rate, Span};
+use evenhand_core::{Mode, ModelIndex, PerModel, Rate, Ratio, Span, Work};
 use std::collections::BTreeMap;
 
 /// The rule by which the batch size changes.
@@ -148,19 +148,46 @@ impl Recipe {
         }
         let mut seconds = 0.0;
         for epoch in 0..epochs {
-            let wanted = match self.adaptation {
-                Adaptation::Static => self.batch,
-                Adaptation::Gns if epoch + 1 == epochs && self.gns_changes(epoch) > 1 => self.batch,
-                Adaptation::Gns => self.gns_batch(epoch),
-                Adaptation::Accordion if self.is_critical_in_profile(epoch) => self.batch,
-                Adaptation::Accordion => self.batch_max().unwrap_or(self.batch),
-            };
-            let measured = |batch: u32| self.rates.get(&batch).map(|rates| (batch, rates[model].get()));
-            let (batch, rate) =
-                measured(wanted).filter(|(_, rate)| *rate > 0.0).or_else(|| measured(self.batch))?;
+            let (batch, rate) = self.profile_batch(epoch, model)?;
             seconds += self.dataset as f64 / f64::from(batch.max(1)) / rate;
         }
         seconds.is_finite().then(|| Span::from_seconds(seconds))
+    }
+
+    /// What the published planner's profile takes the batch size of an epoch for, with its rate on a GPU model.
+    fn profile_batch(&self, epoch: u64, model: ModelIndex) -> Option<(u32, f64)> {
+        let wanted = match self.adaptation {
+            Adaptation::Static => self.batch,
+            Adaptation::Gns if epoch + 1 == self.epochs() && self.gns_changes(epoch) > 1 => self.batch,
+            Adaptation::Gns => self.gns_batch(epoch),
+            Adaptation::Accordion if self.is_critical_in_profile(epoch) => self.batch,
+            Adaptation::Accordion => self.batch_max().unwrap_or(self.batch),
+        };
+        let measured = |batch: u32| self.rates.get(&batch).map(|rates| (batch, rates[model].get()));
+        measured(wanted).filter(|(_, rate)| *rate > 0.0).or_else(|| measured(self.batch))
+    }
+
+    /// Samples in one epoch of the first batch size: its steps are whole ones.
+    pub fn epoch(&self) -> Work {
+        Work::from_steps((self.steps_per_epoch(self.batch) * u64::from(self.batch.max(1))) as f64)
+    }
+
+    /// The batch sizes that occur in the published planner's profile, in the order in which they first do, with their
+    /// speeds in samples: all that the planner knows of them. The first is the one that the job begins with.
+    pub fn modes(&self) -> Vec<Mode> {
+        let model = ModelIndex(0);
+        let epochs = if self.adaptation == Adaptation::Static { 1 } else { self.epochs() };
+        let mut found: Vec<(u32, f64)> = Vec::new();
+        for (batch, rate) in (0..epochs).filter_map(|epoch| self.profile_batch(epoch, model)) {
+            if found.iter().all(|(known, _)| *known != batch) {
+                found.push((batch, rate * f64::from(batch)));
+            }
+        }
+        let Some((_, first)) = found.first().copied().filter(|(_, first)| *first > 0.0) else {
+            return Vec::new();
+        };
+        let mode = |(batch, speed)| Some(Mode { batch, speed: Ratio::new(speed / first).ok()? });
+        found.into_iter().filter_map(mode).collect()
     }
 
     /// How often gradient-noise scaling has changed the batch by an epoch.
@@ -207,5 +234,20 @@ mod tests {
         let accordion = recipe(Adaptation::Accordion);
         assert_eq!([0, 9, 10, 22].map(|epoch| accordion.batch_in(epoch)), [10, 10, 80, 80]);
         assert_eq!(accordion.epochs(), 23);
+    }
+
+    #[test]
+    fn modes_are_what_the_published_planner_reads() {
+        let modes = |adaptation| -> Vec<(u32, f64)> {
+            recipe(adaptation).modes().iter().map(|mode| (mode.batch, mode.speed.get())).collect()
+        };
+        assert_eq!(modes(Adaptation::Static), [(10, 1.0)]);
+        assert_eq!(modes(Adaptation::Accordion), [(10, 1.0), (80, 8.0)]);
+        assert_eq!(
+            modes(Adaptation::Gns),
+            [(10, 1.0), (20, 2.0), (40, 4.0)],
+            "the job ends before it gets to 80"
+        );
+        assert_eq!(recipe(Adaptation::Gns).epoch(), Work::from_steps(59_680.0));
     }
 }

@@ -1,6 +1,7 @@
 //! Scenarios: a cluster, some work, how to simulate it, and which policies to compare, in one TOML file.
 
 use crate::apps::Apps;
+use crate::profiles::ProfileTable;
 use crate::traces::synthetic::Synthetic;
 use crate::traces::{self, Sides, Throughputs};
 use crate::{ClusterSpec, Faults, InputError, NodeGroup, Semantics, Setup, SimJob, Workload};
@@ -80,7 +81,7 @@ fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, InputErro
     })
 }
 
-/// Where the work comes from: a trace, or one of two generators.
+/// Where the work comes from: a trace, or one of three generators.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadChoice {
@@ -88,6 +89,7 @@ pub struct WorkloadChoice {
     throughputs: Option<PathBuf>,
     generate: Option<Synthetic>,
     apps: Option<Apps>,
+    profile: Option<ProfileTable>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -102,6 +104,7 @@ struct SimulationTable {
     checkpoint: Option<String>,
     placer: Option<String>,
     predictor: Option<String>,
+    declares_modes: Option<bool>,
     seeds: Vec<u64>,
     faults: Faults,
 }
@@ -161,6 +164,9 @@ impl Scenario {
         if let Some(apps) = &scenario.workload.apps {
             apps.check().map_err(|error| error.within(&scenario.path))?;
         }
+        if let Some(profile) = &scenario.workload.profile {
+            profile.check().map_err(|error| error.within(&scenario.path))?;
+        }
         scenario.simulation.faults.check().map_err(|error| error.within(&scenario.path))?;
         Ok(scenario)
     }
@@ -172,18 +178,25 @@ impl Scenario {
 
     /// Whether runs with different seeds have different work.
     pub fn varies(&self) -> bool {
-        self.workload.apps.as_ref().is_some_and(|apps| apps.seed.is_none())
+        let WorkloadChoice { apps, profile, .. } = &self.workload;
+        apps.as_ref().is_some_and(|apps| apps.seed.is_none())
+            || profile.as_ref().is_some_and(|profile| profile.seed.is_none())
     }
 
     /// Its work in the run of this seed, fitted to its machines.
     pub fn workload(&self, cluster: &ClusterSpec, seed: u64) -> Result<Workload, InputError> {
         let choice = &self.workload;
-        let mut workload = match (&choice.trace, &choice.generate, &choice.apps) {
-            (Some(trace), None, None) => traces::open(&self.folder.join(trace), &self.sides()?, cluster)?,
-            (None, Some(generate), None) => generate.generate(cluster),
-            (None, None, Some(apps)) => apps.generate(cluster, seed),
+        let mut workload = match (&choice.trace, &choice.generate, &choice.apps, &choice.profile) {
+            (Some(trace), None, None, None) => {
+                traces::open(&self.folder.join(trace), &self.sides()?, cluster)?
+            }
+            (None, Some(generate), None, None) => generate.generate(cluster),
+            (None, None, Some(apps), None) => apps.generate(cluster, seed),
+            (None, None, None, Some(profile)) => {
+                profile.generate(cluster, seed).map_err(|error| error.within(&self.path))?
+            }
             _ => {
-                let allowed = "[workload] has one of `trace`, [workload.generate] and [workload.apps]";
+                let allowed = "[workload] has one of `trace`, [workload.generate], [workload.apps] and [workload.profile]";
                 return Err(InputError::whole(&self.path, allowed));
             }
         };
@@ -192,6 +205,9 @@ impl Scenario {
             return Err(InputError::field(0, "semantics", "original", allowed).within(&self.path));
         }
         workload.set_restart(self.restart()?);
+        if self.simulation.declares_modes == Some(false) {
+            workload.withhold_modes();
+        }
         self.name_tenants(&mut workload, cluster)?;
         self.check_tenants(&workload, cluster)?;
         for table in &self.tenant {
@@ -435,6 +451,7 @@ const KEYS: &[&str] = &[
     "throughputs",
     "generate",
     "apps",
+    "profile",
     "single",
     "jobs_max",
     "minutes_median",
@@ -460,6 +477,7 @@ const KEYS: &[&str] = &[
     "checkpoint",
     "placer",
     "predictor",
+    "declares_modes",
     "seeds",
     "semantics",
     "faults",

@@ -15,6 +15,8 @@ pub struct SimJob {
     pub cancel: Option<Time>,
     /// How it trains, if the trace says.
     pub recipe: Option<Arc<Recipe>>,
+    /// Whether its submitter says beforehand when its regimes change; otherwise they are a surprise.
+    pub announces: bool,
     /// How its loss falls, if it reports that.
     pub curve: Option<Arc<Curve>>,
 }
@@ -22,7 +24,7 @@ pub struct SimJob {
 impl SimJob {
     /// A job that is what its specification says, and is never given up.
     pub fn new(submit: Time, truth: Arc<JobSpec>) -> Self {
-        Self { submit, truth, cancel: None, recipe: None, curve: None }
+        Self { submit, truth, cancel: None, recipe: None, announces: true, curve: None }
     }
 
     /// A job that trains until its loss reaches the target of `declared`, or its declared work, the limit, is done.
@@ -79,6 +81,13 @@ impl Workload {
         match (self.jobs.first(), self.jobs.last()) {
             (Some(first), Some(last)) => last.submit.since(first.submit),
             _ => Span::ZERO,
+        }
+    }
+
+    /// Lets no job declare which batch sizes it may use, so that their changes can only be learnt.
+    pub fn withhold_modes(&mut self) {
+        for job in self.jobs.iter_mut().filter(|job| !job.truth.modes.is_empty()) {
+            Arc::make_mut(&mut job.truth).modes.clear();
         }
     }
 

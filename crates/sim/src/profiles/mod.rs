@@ -13,7 +13,7 @@ mod philly;
 pub mod portrait;
 mod shockwave_like;
 
-pub use generate::{Generator, Plan, Wanted};
+pub use generate::{Generator, Plan, ProfileTable, Wanted};
 pub use portrait::Portrait;
 
 /// All profiles.

@@ -139,7 +139,9 @@ fn job(
     let submit = Time::from_seconds(arrival);
     let slack = layout.deadline.and_then(value).filter(|slack| *slack > 0.0);
     spec.deadline = slack.map(|slack| Time::from_seconds(arrival + slack));
-    Ok(TraceJob { recipe: job_recipe, ..TraceJob::new(line, number.to_string(), submit, spec) })
+    // Nobody announces how a rule of training will change the batch size.
+    let announces = job_recipe.is_none();
+    Ok(TraceJob { recipe: job_recipe, announces, ..TraceJob::new(line, number.to_string(), submit, spec) })
 }
 
 fn adaptation(mode: Option<&str>) -> Adaptation {
@@ -191,6 +193,8 @@ fn describe(spec: &mut JobSpec, recipe: &Recipe, kind: &str, table: &Throughputs
     {
         spec.scaling.by_span = Some([Ratio::ONE, Ratio::ONE, slowdown, slowdown]);
     }
+    spec.epoch = Some(recipe.epoch());
+    spec.modes = recipe.modes();
     if recipe.adaptation == Adaptation::Static {
         return;
     }

@@ -88,6 +88,8 @@ pub struct TraceJob {
     pub queued: Option<Span>,
     /// How it trains, if the file says.
     pub recipe: Option<Arc<Recipe>>,
+    /// Whether its submitter says beforehand when its regimes change.
+    pub announces: bool,
     /// How its loss falls, if the file says.
     pub curve: Option<Curve>,
 }
@@ -95,7 +97,17 @@ pub struct TraceJob {
 impl TraceJob {
     /// A job of which the file says no more than this.
     pub fn new(line: u64, name: String, submit: Time, spec: JobSpec) -> Self {
-        Self { line, name, submit, spec, outcome: None, queued: None, recipe: None, curve: None }
+        Self {
+            line,
+            name,
+            submit,
+            spec,
+            outcome: None,
+            queued: None,
+            recipe: None,
+            announces: true,
+            curve: None,
+        }
     }
 }
 
@@ -243,7 +255,7 @@ impl Trace {
                 Some(curve) => SimJob::training(job.submit, spec, curve),
                 None => SimJob::new(job.submit, Arc::new(spec)),
             };
-            jobs.push(SimJob { recipe: job.recipe, ..bound });
+            jobs.push(SimJob { recipe: job.recipe, announces: job.announces, ..bound });
         }
         jobs.sort_by_key(|job| job.submit);
         let tenants = self

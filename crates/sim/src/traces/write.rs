@@ -230,6 +230,7 @@ pub fn as_trace(workload: &Workload, cluster: &ClusterSpec) -> Trace {
         }
         TraceJob {
             recipe: job.recipe.as_ref().map(Arc::clone),
+            announces: job.announces,
             curve: job.curve.as_deref().copied(),
             ..TraceJob::new(0, spec.name(), job.submit, spec)
         }

@@ -203,8 +203,7 @@ impl World {
         if let Some(speeds) = self.workload.reports.of(&truth) {
             declared.get_or_insert_with(|| (*truth).clone()).speeds = Some(speeds);
         }
-        if job.recipe.is_some() && !truth.regimes.is_empty() {
-            // Nobody announces how a rule of training will change the batch size.
+        if !job.announces && !truth.regimes.is_empty() {
             declared.get_or_insert_with(|| (*truth).clone()).regimes.clear();
         }
         let submitted = Event::Submitted(declared.map_or(truth, Arc::new));

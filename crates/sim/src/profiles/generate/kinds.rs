@@ -3,8 +3,9 @@
 //! Measured by Gavel (OSDI 2020) on one GPU: speeds relative to a K80, and samples per second on a V100. A V100 is not
 //! always the fastest; no order of GPU models is assumed anywhere.
 
+use crate::Recipe;
 use crate::profiles::Profile;
-use evenhand_core::{ModelIndex, PerModel, Random, Rate};
+use evenhand_core::{ModelIndex, PerModel, Random, Rate, Work};
 
 /// GPU models that generated traces know; the first is the reference.
 pub(super) const MODELS: [&str; 3] = ["v100", "p100", "k80"];
@@ -63,6 +64,12 @@ impl Kind {
         row[ModelIndex(1)] = rate(self.p100_over_k80 / self.v100_over_k80);
         row[ModelIndex(2)] = rate(1.0 / self.v100_over_k80);
         row
+    }
+
+    /// An epoch, in seconds of the reference GPU model with this batch size.
+    pub(super) fn epoch(&self) -> Option<Work> {
+        let samples = Recipe::dataset_of(self.family)? as f64;
+        Some(Work::from_steps(samples / self.samples_per_s))
     }
 
     /// The entries of the same model with larger batches at which it runs faster, in ascending order.

@@ -15,8 +15,10 @@ mod durations;
 mod kinds;
 mod plan;
 mod regimes;
+mod table;
 
 pub use plan::{Plan, Wanted};
+pub use table::ProfileTable;
 
 use crate::traces::{Trace, TraceJob};
 use drafts::{Draft, Drafts};
@@ -67,9 +69,15 @@ impl Generator<'_> {
             spec.work = Some(work);
             spec.regimes = regimes;
         }
+        if self.dynamic > 0.0 {
+            spec.epoch = draft.kind.epoch();
+            spec.modes = regimes::modes(draft.kind, &spec.regimes);
+        }
         let submit = Time::from_seconds(draft.submit_s);
         let name = self.made.to_string();
-        TraceJob { outcome: Some(draft.outcome), ..TraceJob::new(self.made, name, submit, spec) }
+        // Which batch sizes there are is declared, and not when they change.
+        let announces = spec.modes.is_empty();
+        TraceJob { outcome: Some(draft.outcome), announces, ..TraceJob::new(self.made, name, submit, spec) }
     }
 }
 

@@ -6,7 +6,7 @@
 //! that are uniform between 5 and 90 % of the work, and never comes back. Speeds are those of the table of kinds.
 
 use super::kinds::Kind;
-use evenhand_core::{Random, Ratio, RegimeSpec, Work};
+use evenhand_core::{Mode, Random, Ratio, RegimeSpec, Work};
 
 /// A stretch from this fraction of the work on, with this batch and this speed relative to the first.
 type Stretch = (f64, u32, f64);
@@ -25,6 +25,17 @@ pub(super) fn regimes(kind: &Kind, duration_s: f64, random: &mut Random) -> (Wor
         speed: Ratio::new(*speed).unwrap_or_default(),
     };
     (Work::from_steps(steps), stretches.iter().map(regime).collect())
+}
+
+/// The batch sizes that occur in these regimes, the first one first.
+pub(super) fn modes(kind: &Kind, regimes: &[RegimeSpec]) -> Vec<Mode> {
+    let mut modes = vec![Mode { batch: kind.batch, speed: Ratio::ONE }];
+    for regime in regimes {
+        if modes.iter().all(|mode| mode.batch != regime.batch) {
+            modes.push(Mode { batch: regime.batch, speed: regime.speed });
+        }
+    }
+    modes
 }
 
 fn stretch(from: f64, first: &Kind, now: &Kind) -> Stretch {
