@@ -21,26 +21,30 @@ pub struct Demand {
     pub memory: Estimate<Bytes>,
 }
 
-/// A regime still to come.
+/// The regime in force, or one still to come.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegimeForecast {
-    /// Its work.
+    /// Its work; of the regime in force, what was left of it.
     pub work: Estimate<Work>,
-    /// Its speed relative to `Forecast::speed`.
+    /// Its speed relative to `Forecast::speed`, which is that of the regime in force.
     pub speed: Ratio,
 }
 
 /// What the predictor believes of one job, on every GPU model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// Speed alone, in one place, on `gpus.min` GPUs; zero = cannot run there.
+    /// Speed alone, in one place, on `gpus.min` GPUs, in the regime in force; zero = cannot run there.
     pub speed: PerModel<Estimate<Rate>>,
     /// The effect of GPU count and distance.
     pub scaling: Scaling,
     /// All the work from the first step to the last, done or not; `None` if nothing is known.
     pub total: Option<Estimate<Work>>,
-    /// Regimes still to come, in order.
+    /// Regimes from the one in force to the last, in order; the last goes on to the end. Empty: it stays as it is.
     pub regimes: Vec<RegimeForecast>,
+    /// The work done where the first of them begins.
+    pub from: Work,
+    /// How much longer than `regimes` say the rest of the job takes: its time is theirs, times this.
+    pub stretch: Estimate<Ratio>,
     /// What it asks of one GPU of each model.
     pub demand: PerModel<Demand>,
     /// Time lost by stopping and starting again.
@@ -51,6 +55,38 @@ impl Forecast {
     /// The expected speed on this many GPUs of a model, spread this far.
     pub fn rate(&self, model: ModelIndex, range: crate::GpuRange, gpus: GpuCount, span: Locality) -> Rate {
         self.speed[model].mean.times(self.scaling.factor(range, gpus, span))
+    }
+
+    /// Seconds that the rest of a job takes after so much work, alone on `gpus.min` GPUs of a model in one place, with all
+    /// changes of regime. `None` if its work is unknown or it cannot run there. How sure the speed is does not count.
+    pub fn seconds_from(&self, model: ModelIndex, done: Work) -> Option<Estimate<f64>> {
+        let (total, speed) = (self.total?, self.speed[model].mean.get());
+        let until = |end: Work, stretch: Ratio| {
+            let seconds = self.units_between(done.steps(), end.steps()) / speed * stretch.get();
+            seconds.is_finite().then_some(seconds)
+        };
+        let Estimate { mean, low, high } = self.stretch;
+        Some(Estimate {
+            mean: until(total.mean, mean)?,
+            low: until(total.low, low)?,
+            high: until(total.high, high)?,
+        })
+    }
+
+    /// Work between two points, each part of it over its speed relative to that in force.
+    fn units_between(&self, from: f64, end: f64) -> f64 {
+        let (mut units, mut at, mut edge) = (0.0, from, self.from.steps());
+        let mut slowness = 1.0;
+        for regime in &self.regimes {
+            edge += regime.work.mean.steps();
+            slowness = 1.0 / regime.speed.get();
+            let to = edge.min(end);
+            if to > at {
+                units += (to - at) * slowness;
+                at = to;
+            }
+        }
+        units + (end - at).max(0.0) * slowness
     }
 }
 
@@ -84,5 +120,39 @@ impl Interference for TimeSlicing {
     }
     fn version(&self) -> &'static str {
         "time-slicing-1"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(steps: f64) -> Work {
+        Work::from_steps(steps)
+    }
+
+    #[test]
+    fn the_rest_of_a_job_counts_its_regimes_from_where_they_were_told() {
+        let regime = |work: f64, speed: f64| RegimeForecast {
+            work: Estimate::exact(steps(work)),
+            speed: Ratio::new(speed).unwrap(),
+        };
+        let ratio = |value| Ratio::new(value).unwrap();
+        let forecast = Forecast {
+            speed: PerModel::all(Estimate::exact(Rate::new(2.0).unwrap())),
+            total: Some(Estimate::exact(steps(100.0))),
+            regimes: vec![regime(30.0, 1.0), regime(60.0, 3.0)],
+            from: steps(10.0),
+            stretch: Estimate { mean: ratio(1.0), low: ratio(0.5), high: ratio(2.0) },
+            ..Forecast::default()
+        };
+        let left = |done: f64| forecast.seconds_from(ModelIndex(0), steps(done)).unwrap();
+        assert_eq!(left(10.0), Estimate { mean: 25.0, low: 12.5, high: 50.0 });
+        assert!((left(70.0).mean - 5.0).abs() < 1e-9 && left(100.0).mean.abs() < 1e-9);
+        assert!((left(0.0).mean - 30.0).abs() < 1e-9, "a job that fell back does it again as it was");
+        let plain = Forecast { regimes: Vec::new(), stretch: Estimate::default(), ..forecast };
+        assert_eq!(plain.seconds_from(ModelIndex(0), steps(10.0)), Some(Estimate::exact(45.0)));
+        let stuck = Forecast { speed: PerModel::default(), ..plain };
+        assert_eq!(stuck.seconds_from(ModelIndex(0), steps(10.0)), None);
     }
 }

@@ -4,9 +4,9 @@
 //! in place. Inside it everything is dense; ids appear only where something leaves it.
 
 use crate::{
-    App, AppId, Balances, BidTable, Classes, Cluster, Forecast, GpuCount, GpuTime, Interference, Job, JobId,
-    JobIndex, Lease, LeaseState, Leases, ModelIndex, PerModel, Plan, QueueKey, Rate, Round, Span, Table,
-    Tenants, Time, Work,
+    App, AppId, Balances, BidTable, Classes, Cluster, Estimate, Forecast, GpuCount, GpuTime, Interference,
+    Job, JobId, JobIndex, Lease, LeaseState, Leases, ModelIndex, PerModel, Plan, QueueKey, Rate, Round, Span,
+    Table, Tenants, Time, Work,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -206,7 +206,13 @@ impl Snapshot {
         Some(self.forecast(index).total?.mean.less(self.done(index, job)))
     }
 
-    /// Time a job is believed to need, alone on `gpus.min` GPUs of its fastest model. `None` if unknown.
+    /// Seconds that a job is believed to need still, alone on `gpus.min` GPUs of a model in one place, with the changes of
+    /// regime that are expected. `None` if unknown, or if it cannot run there.
+    pub fn remaining_seconds(&self, index: JobIndex, job: &Job, model: ModelIndex) -> Option<Estimate<f64>> {
+        self.forecast(index).seconds_from(model, self.done(index, job))
+    }
+
+    /// Time a job is believed to need as fast as it is now, alone on `gpus.min` GPUs of its fastest model. `None` if unknown.
     pub fn remaining_time(&self, index: JobIndex, job: &Job) -> Option<Span> {
         let forecast = self.forecast(index);
         let models =

@@ -112,29 +112,12 @@ impl Trail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_core::{
-        ClassIndex, GpuTime, JobSpec, JobState, LeaseId, Loss, PerModel, Random, Regime, Span, TenantId, Time,
-    };
+    use evenhand_core::{LeaseId, Loss, Random, Time};
 
     fn job(target: f64, limit: f64) -> Job {
-        let mut spec = JobSpec::new(JobId(1), TenantId(0), 1, Some(Work::from_steps(limit)));
-        spec.target = Some(Loss::new(target).unwrap());
-        Job {
-            spec: Arc::new(spec),
-            submitted: Time::ZERO,
-            state: JobState::Held,
-            done: Work::ZERO,
-            heard: Time::ZERO,
-            saved: Work::ZERO,
-            worked: None,
-            attained: PerModel::all(GpuTime::ZERO),
-            waited: Span::ZERO,
-            regime: Regime::default(),
-            past: Vec::new(),
-            class: ClassIndex(0),
-            starts: 0,
-            crashes: 0,
-        }
+        let mut job = crate::job_for_tests(limit);
+        Arc::make_mut(&mut job.spec).target = Some(Loss::new(target).unwrap());
+        job
     }
 
     /// What is believed of all the work of a job after each of its reports.

@@ -5,7 +5,7 @@
 
 use crate::PredictorEntry;
 use evenhand_core::{
-    Cluster, Demand, Estimate, Event, Forecast, Interference, Job, Moved, PerModel, Predictor, Rate,
+    Cluster, Demand, Estimate, Event, Forecast, Interference, Job, Moved, PerModel, Predictor, Rate, Ratio,
     RegimeForecast, Sample, TimeSlicing, Work,
 };
 use std::sync::Arc;
@@ -58,20 +58,59 @@ pub(crate) fn as_declared(job: &Job, speed: &PerModel<Estimate<Rate>>) -> Foreca
         scaling: spec.scaling.clone(),
         total: spec.work.map(Estimate::exact),
         regimes: regimes(job),
+        from: job.done,
+        stretch: Estimate::default(),
         demand: PerModel::all(demand),
         restart: Estimate::exact(spec.restart.save + spec.restart.restore),
     }
 }
 
-/// The announced regimes that have not ended, each with its work.
+/// The regime in force and the announced ones that come after it, each with its work; empty if none comes.
 fn regimes(job: &Job) -> Vec<RegimeForecast> {
     let spec = &job.spec;
-    let ends = spec.regimes.iter().skip(1).map(|next| next.from).chain(spec.work);
-    let announced = spec.regimes.iter().zip(ends);
-    let left = announced.filter(|(_, end)| *end > job.done);
-    let forecast = left.map(|(regime, end)| {
-        let work: Work = end.less(regime.from.max(job.done));
-        RegimeForecast { work: Estimate::exact(work), speed: regime.speed }
+    let announced = spec.regimes.iter().filter(|regime| regime.from > job.done);
+    let starts = announced.clone().map(|regime| regime.from);
+    let Some(end) = spec.work.filter(|_| starts.clone().next().is_some()) else { return Vec::new() };
+    let speeds = announced.map(|regime| relative(regime.speed, job));
+    let froms = std::iter::once(job.done).chain(starts.clone());
+    let edges = froms.zip(starts.chain([end]));
+    let forecast = std::iter::once(Ratio::ONE).chain(speeds).zip(edges).map(|(speed, (from, until))| {
+        let work: Work = until.min(end).less(from);
+        RegimeForecast { work: Estimate::exact(work), speed }
     });
     forecast.collect()
+}
+
+/// A speed that is relative to the declared one, relative to that in force.
+pub(crate) fn relative(speed: Ratio, job: &Job) -> Ratio {
+    Ratio::new(speed.get() / job.regime.speed.get()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job_for_tests;
+    use evenhand_core::{ModelIndex, Regime, RegimeSpec};
+
+    #[test]
+    fn what_was_announced_counts_from_the_regime_in_force() {
+        let mut job = job_for_tests(100.0);
+        let regime = |from, speed| RegimeSpec {
+            from: Work::from_steps(from),
+            batch: 1,
+            speed: Ratio::new(speed).unwrap(),
+        };
+        Arc::make_mut(&mut job.spec).regimes = vec![regime(20.0, 2.0), regime(60.0, 4.0)];
+        let left = |job: &Job| {
+            let forecast = Declared.forecast(job, &Cluster::default());
+            forecast.seconds_from(ModelIndex(0), job.done).unwrap().mean
+        };
+        assert!((left(&job) - (20.0 + 20.0 + 10.0)).abs() < 1e-9);
+        job.done = Work::from_steps(40.0);
+        job.regime = Regime { batch: 1, from: Work::from_steps(20.0), speed: Ratio::new(2.0).unwrap() };
+        assert!((left(&job) - 20.0).abs() < 1e-9);
+        job.done = Work::from_steps(80.0);
+        job.regime = Regime { batch: 1, from: Work::from_steps(60.0), speed: Ratio::new(4.0).unwrap() };
+        assert!((left(&job) - 5.0).abs() < 1e-9);
+    }
 }
