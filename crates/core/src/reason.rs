@@ -34,6 +34,8 @@ pub enum Reason {
     LargestGain,
     /// It is to be found out how fast it is on such GPUs.
     Probe,
+    /// The plan ahead has it run now.
+    Planned,
     /// Its app won them in the auction.
     Won,
     /// Its app holds a lease that is not over.
@@ -82,6 +84,7 @@ impl Reason {
             Self::Packed => "it runs well beside the job already on the GPU",
             Self::LargestGain => "GPUs do it the most good",
             Self::Probe => "it is to be found out how fast it is there",
+            Self::Planned => "the plan ahead has it run now",
             Self::Won => "its app won them in the auction",
             Self::LeaseRuns => "its lease is not over yet",
             Self::LeftOver => "nobody with a better claim can use the GPUs",

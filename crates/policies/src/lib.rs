@@ -24,6 +24,7 @@ mod partial_allocation;
 pub mod placement;
 mod published;
 mod registry;
+mod shockwave;
 mod srsf;
 mod srtf;
 mod themis;
@@ -62,6 +63,8 @@ pub const POLICIES: &[Entry] = &[
     partial_allocation::ENTRY,
     themis::ENTRY,
     themis::GREEDY,
+    shockwave::ENTRY,
+    shockwave::PLUS,
 ];
 
 /// The policy of someone who chose none.

@@ -1,0 +1,181 @@
+//! Planning ahead in rounds: a window is planned when something changes, its rounds are carried out one by one, and GPUs that it
+//! leaves idle are filled.
+
+use super::fair_finish::FairFinish;
+use super::view::View;
+use crate::fill::Room;
+use evenhand_core::{
+    Grant, JobId, Memory, ModelIndex, Occasion, Others, Plan, PolicyError, Quality, Reason, Site, Snapshot,
+    Span,
+};
+use evenhand_solve::{Window, WindowPlan, plan_window};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What a window is planned for, and what is done with what it leaves.
+pub(super) trait Objective {
+    /// What is to be planned.
+    fn window(&self, outlook: &Outlook<'_>) -> Window;
+    /// Who is given idle GPUs first: the larger the sooner.
+    fn backfill(&self, outlook: &Outlook<'_>, at: usize) -> f64;
+}
+
+/// All that an objective may look at.
+pub(super) struct Outlook<'a> {
+    pub snapshot: &'a Snapshot,
+    pub views: &'a [View<'a>],
+    pub fair: &'a FairFinish,
+    /// H: rounds of the window.
+    pub rounds: usize,
+    /// tau: seconds of a round.
+    pub round_s: f64,
+}
+
+/// How far is planned, and how often anew.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    pub rounds: usize,
+    pub round: Span,
+    pub replan: u64,
+    /// Whether a change of batch size is a reason to plan anew.
+    pub follows: bool,
+}
+
+/// What is remembered from round to round.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Books {
+    fair: FairFinish,
+    jobs: BTreeSet<JobId>,
+    /// Batch sizes in force, to see that one has changed.
+    batches: Vec<(JobId, u32)>,
+    /// Rounds since the last planning.
+    age: u64,
+    plan: Vec<Vec<(JobId, ModelIndex)>>,
+    gap: f64,
+}
+
+impl Pace {
+    /// Decides: a round of the plan at regular rounds, idle GPUs filled at others.
+    pub fn decide(&self, snapshot: &Snapshot, objective: &dyn Objective) -> Result<Plan, PolicyError> {
+        let kept = snapshot.previous.as_ref().and_then(|plan| plan.memory.recall::<Books>());
+        let mut books = kept.map_or_else(Books::default, |books| (*books).clone());
+        let views: Vec<View<'_>> = View::all(snapshot);
+        if snapshot.occasion != Occasion::Regular {
+            return Ok(self.fill_idle(snapshot, objective, &views, books));
+        }
+        books.fair.age();
+        books.age += 1;
+        let jobs: BTreeSet<JobId> = views.iter().map(|view| view.job.spec.id).collect();
+        let batches: Vec<_> = views.iter().map(|view| (view.job.spec.id, view.job.regime.batch)).collect();
+        if jobs != books.jobs {
+            books.fair.renew(snapshot, &views);
+        }
+        if jobs != books.jobs || batches != books.batches || books.age >= self.replan.min(self.rounds as u64)
+        {
+            let outlook = self.outlook(snapshot, &views, &books.fair);
+            let planned = self.plan(&outlook, objective, snapshot.seed)?;
+            (books.plan, books.gap) = (planned.0, planned.1);
+            (books.jobs, books.batches, books.age) = (jobs, batches, 0);
+        }
+        Ok(self.carry_out(snapshot, objective, &views, books))
+    }
+
+    fn outlook<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        views: &'a [View<'a>],
+        fair: &'a FairFinish,
+    ) -> Outlook<'a> {
+        Outlook { snapshot, views, fair, rounds: self.rounds, round_s: self.round.seconds() }
+    }
+
+    fn plan(
+        &self,
+        outlook: &Outlook<'_>,
+        objective: &dyn Objective,
+        tie: u64,
+    ) -> Result<(Vec<Vec<(JobId, ModelIndex)>>, f64), PolicyError> {
+        let broken = |_| PolicyError::Numerical { step: "the window".into() };
+        let plan: WindowPlan = plan_window(&objective.window(outlook), tie).map_err(broken)?;
+        let named = |(items, models): (&Vec<usize>, &Vec<usize>)| {
+            let pairs = items.iter().zip(models);
+            pairs.map(|(item, model)| (outlook.views[*item].job.spec.id, ModelIndex(*model as u16))).collect()
+        };
+        Ok((plan.rounds.iter().zip(&plan.models).map(named).collect(), plan.gap()))
+    }
+
+    /// One round of the plan, and whoever fits beside it.
+    fn carry_out(
+        &self,
+        snapshot: &Snapshot,
+        objective: &dyn Objective,
+        views: &[View<'_>],
+        books: Books,
+    ) -> Plan {
+        let mut room = Room::whole(snapshot);
+        let mut plan = Plan::default();
+        let turn = books.plan.get(books.age as usize).cloned().unwrap_or_default();
+        for (id, model) in &turn {
+            let Some(index) = snapshot.jobs.index(*id) else { continue };
+            let job = snapshot.jobs.get(index);
+            // Where it is already, it goes on without a restart, if that is as good.
+            let held = snapshot.leases.of_job(Some(job)).and_then(|lease| snapshot.model_of(lease));
+            let model = held.filter(|held| *held == *model).unwrap_or(*model);
+            plan.grants.extend(room.grant_on(index, job, model, Reason::Planned));
+        }
+        let rest = |view: &&View<'_>| !turn.iter().any(|(id, _)| *id == view.job.spec.id);
+        let outlook = self.outlook(snapshot, views, &books.fair);
+        self.backfill(&outlook, objective, &mut room, &mut plan, |view| rest(&view));
+        plan.window = self.window_ahead(snapshot, &books);
+        plan.quality =
+            if books.gap <= 1e-9 { Quality::Optimal } else { Quality::Feasible { gap: books.gap } };
+        plan.memory = Memory::new(books);
+        plan
+    }
+
+    fn window_ahead(&self, snapshot: &Snapshot, books: &Books) -> Vec<Vec<Grant>> {
+        let rest = books.plan.iter().skip(books.age as usize + 1);
+        let grant = |(id, model): &(JobId, ModelIndex)| {
+            let gpus = snapshot.jobs.by_id(*id)?.spec.gpus.min;
+            Some(Grant::new(*id, gpus, Site::Model(*model), Reason::Planned))
+        };
+        rest.map(|turn| turn.iter().filter_map(grant).collect()).collect()
+    }
+
+    /// Between rounds: whoever waits and fits, without interrupting anybody.
+    fn fill_idle(
+        &self,
+        snapshot: &Snapshot,
+        objective: &dyn Objective,
+        views: &[View<'_>],
+        books: Books,
+    ) -> Plan {
+        let mut plan = Plan { others: Others::Keep, ..Plan::default() };
+        let mut room = Room::left_over(snapshot);
+        let outlook = self.outlook(snapshot, views, &books.fair);
+        self.backfill(&outlook, objective, &mut room, &mut plan, |view| view.job.is_queued());
+        plan.memory = Memory::new(books);
+        plan
+    }
+
+    fn backfill(
+        &self,
+        outlook: &Outlook<'_>,
+        objective: &dyn Objective,
+        room: &mut Room<'_>,
+        plan: &mut Plan,
+        open: impl Fn(&View<'_>) -> bool,
+    ) {
+        let keys = outlook.views.iter().enumerate().filter(|(_, view)| open(view));
+        let mut order: Vec<(f64, usize)> =
+            keys.map(|(at, _)| (objective.backfill(outlook, at), at)).collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for (_, at) in order {
+            let view = &outlook.views[at];
+            match room.grant(view.index, view.job, Reason::Backfilled) {
+                Ok(grant) => plan.grants.push(grant),
+                Err(why) => plan.refused.push((view.job.spec.id, why)),
+            }
+        }
+    }
+}

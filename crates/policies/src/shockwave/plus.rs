@@ -1,0 +1,152 @@
+//! Shockwave on one scale: fairness, efficiency and makespan as numbers without a unit, so that one setting serves every trace.
+//!
+//! ```text
+//! maximise  (1 - k) 1/N sum_i [ (1 - a) w_i ln u_i(n_i) + a f_i(n_i) ]  -  k z / Z
+//! u_i(n)    = (done_i + min(n tau, R_i)) / (done_i + R_i)          the part of its time that is behind a job; an epoch at least
+//! f_i(n)    = min(n tau / R_i, 1)                                 the part of what is left that the window does
+//! w_i       = clip(rho_i, 1, 4)^lambda, with a mean of 1          rho_i = (now - a_i + R_i / s) / F_i, as it is reported
+//! z, Z      = the longest remaining time after the window ;  max( max_i R_i , sum_i g_i R_i / M )
+//! ```
+//!
+//! Differs from `shockwave`: exact logarithms; no constant with a unit; jobs that will soon be done count for their own sake;
+//! lateness is measured as reports measure it (against the job's exclusive time and the contention met, gangs counted);
+//! idle GPUs go to whoever is latest.
+
+use super::ahead::{Objective, Outlook, Pace};
+use super::view::View;
+use super::{REPLAN, ROUND, WINDOW, pace};
+use crate::registry::{Entry, Promise};
+use evenhand_core::{Limits, ParameterSpec, Plan, Policy, PolicyError, Snapshot};
+use evenhand_solve::{Window, WindowItem};
+
+const MAKESPAN: ParameterSpec = ParameterSpec {
+    name: "makespan",
+    default: "0.5",
+    summary: "how much the longest remaining time counts against everybody's progress, 0 to 1",
+};
+const EFFICIENCY: ParameterSpec = ParameterSpec {
+    name: "efficiency",
+    default: "0.5",
+    summary: "how much being done soon counts against even progress, 0 to 1",
+};
+const LATENESS: ParameterSpec = ParameterSpec {
+    name: "lateness",
+    default: "4",
+    summary: "how steeply the weight of a job grows that is behind its fair finish",
+};
+
+/// Nobody counts more than somebody who is this late.
+const RHO_MAX: f64 = 4.0;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "shockwave-plus",
+    summary: "Plans a window ahead for jobs that change; fairness, efficiency and makespan on one scale.",
+    paper: "ours, after Shockwave, NSDI 2023",
+    promises: &[Promise::WorkConserving],
+    parameters: &[WINDOW, REPLAN, MAKESPAN, EFFICIENCY, LATENESS, ROUND],
+    divide: None,
+    build: |parameters| {
+        Ok(Box::new(Plus {
+            pace: pace(parameters, true)?,
+            scaled: Scaled {
+                makespan: parameters.number(&MAKESPAN, 0.0, 1.0)?,
+                efficiency: parameters.number(&EFFICIENCY, 0.0, 1.0)?,
+                lateness: parameters.number(&LATENESS, 0.0, 100.0)?,
+            },
+        }))
+    },
+};
+
+struct Plus {
+    pace: Pace,
+    scaled: Scaled,
+}
+
+impl Policy for Plus {
+    fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
+        self.pace.decide(snapshot, &self.scaled)
+    }
+}
+
+/// The objective on one scale.
+struct Scaled {
+    makespan: f64,
+    efficiency: f64,
+    lateness: f64,
+}
+
+/// rho: how late a job will be if it runs on its part of the cluster from now on.
+fn lateness(outlook: &Outlook<'_>, view: &View<'_>, contention: f64) -> f64 {
+    let snapshot = outlook.snapshot;
+    let lived_s = snapshot.now.since(view.job.submitted).seconds();
+    (lived_s + view.left_s * contention) / ((view.done_s + view.left_s) * contention).max(1e-3)
+}
+
+/// How many times longer than alone everything takes: GPUs wanted over GPUs there are.
+fn contention(outlook: &Outlook<'_>) -> f64 {
+    let wanted: f64 = outlook.views.iter().map(|view| f64::from(view.gang)).sum();
+    (wanted / f64::from(outlook.snapshot.cluster.capacity_total().0.max(1))).max(1.0)
+}
+
+impl Scaled {
+    fn weights(&self, outlook: &Outlook<'_>) -> Vec<f64> {
+        let contention = contention(outlook);
+        let late = outlook.views.iter().map(|view| lateness(outlook, view, contention).clamp(1.0, RHO_MAX));
+        let weights: Vec<f64> = late.map(|rho| rho.powf(self.lateness)).collect();
+        let mean = weights.iter().sum::<f64>() / weights.len().max(1) as f64;
+        weights.into_iter().map(|weight| weight / mean).collect()
+    }
+
+    fn item(&self, outlook: &Outlook<'_>, view: &View<'_>, weight: f64) -> WindowItem {
+        let scale = (1.0 - self.makespan) / outlook.views.len() as f64;
+        let whole_s = view.done_s + view.left_s;
+        let ran = |rounds: usize| (rounds as f64 * outlook.round_s).min(view.left_s);
+        let behind = |rounds: usize| ((view.done_s + ran(rounds)) / whole_s).max(1.0 / view.epochs).ln();
+        let value = |rounds: usize| {
+            (1.0 - self.efficiency) * weight * behind(rounds) + self.efficiency * ran(rounds) / view.left_s
+        };
+        let mut gains: Vec<f64> =
+            (0..outlook.rounds).map(|round| (scale * (value(round + 1) - value(round))).max(0.0)).collect();
+        // Below one epoch nothing is gained, and a later round must not be worth more: the first rounds share what they bring.
+        for at in (1..gains.len()).rev() {
+            if gains[at] > gains[at - 1] {
+                let both = f64::midpoint(gains[at], gains[at - 1]);
+                (gains[at - 1], gains[at]) = (both, both);
+            }
+        }
+        for at in 1..gains.len() {
+            gains[at] = gains[at].min(gains[at - 1]);
+        }
+        let progress =
+            (0..outlook.rounds).map(|round| (ran(round + 1) - ran(round)) / outlook.round_s).collect();
+        let remaining = view.left_s / outlook.round_s;
+        WindowItem {
+            gang: view.gang,
+            gains,
+            progress,
+            remaining,
+            urgency: weight / view.left_s,
+            rates: view.rates.clone(),
+        }
+    }
+}
+
+impl Objective for Scaled {
+    fn window(&self, outlook: &Outlook<'_>) -> Window {
+        let snapshot = outlook.snapshot;
+        let weights = self.weights(outlook);
+        let items = outlook.views.iter().zip(weights).map(|(view, weight)| self.item(outlook, view, weight));
+        let capacity: Vec<u32> =
+            snapshot.cluster.model_indices().map(|model| snapshot.cluster.capacity(model).0).collect();
+        let gpus = f64::from(capacity.iter().sum::<u32>().max(1));
+        let longest = outlook.views.iter().map(|view| view.left_s).fold(0.0, f64::max);
+        let spread = outlook.views.iter().map(|view| view.left_s * f64::from(view.gang)).sum::<f64>() / gpus;
+        let unit = longest.max(spread).max(outlook.round_s);
+        let remaining_cost = self.makespan * outlook.round_s / unit;
+        Window { rounds: outlook.rounds, items: items.collect(), capacity, remaining_cost }
+    }
+
+    fn backfill(&self, outlook: &Outlook<'_>, at: usize) -> f64 {
+        lateness(outlook, &outlook.views[at], contention(outlook))
+    }
+}
