@@ -1,6 +1,6 @@
 //! The same divisions by generic solvers, written out in full: slow twins to compare with, in tests and benchmarks.
 
-use crate::{Market, Problem, Solution, SolveError, Variable};
+use crate::{Market, Problem, Solution, SolveError, Variable, Window};
 use ::clarabel::algebra::CscMatrix;
 use ::clarabel::solver::{
     DefaultSettings, DefaultSolver, ExponentialConeT, IPSolver, NonnegativeConeT, SolverStatus,
@@ -58,6 +58,50 @@ pub fn cooperative_program(market: &Market) -> Problem {
         }
     }
     problem
+}
+
+/// The program of a window with every item in every round, and the variables that are whole in a plan.
+///
+/// ```text
+/// maximise sum_i sum_n gain_in s_in - mu z      s_in in [0, 1]: how much of its n-th round of work i does
+/// sum_n s_in = sum_t sum_m rate_im y_itm ,  z >= R_i - sum_n progress_in s_in ,  sum_m y_itm <= 1 ,  capacities
+/// ```
+///
+/// It is the window's only where the progress of an item does not rise, or the later rounds of work would be done first.
+pub fn window_program(window: &Window) -> (Problem, Vec<Variable>) {
+    let mut problem = Problem::maximise();
+    let models = window.capacity.len();
+    let left = problem.variable("z", -window.remaining_cost, 0.0..);
+    let mut turns: Vec<Variable> = Vec::new();
+    for (at, item) in window.items.iter().enumerate() {
+        let of = |list: &[f64], round: usize| list.get(round).copied().unwrap_or(0.0);
+        let work: Vec<Variable> = (0..window.rounds)
+            .map(|round| problem.variable(("s", at, round), of(&item.gains, round), 0.0..=1.0))
+            .collect();
+        let progress = work.iter().enumerate().map(|(round, work)| (*work, of(&item.progress, round)));
+        problem.at_least(("remaining time of item", at), progress.chain([(left, 1.0)]), item.remaining);
+        let mut done: Vec<(Variable, f64)> = work.iter().map(|work| (*work, -1.0)).collect();
+        for round in 0..window.rounds {
+            let turn = |_| problem.variable(("y", at, round), 0.0, 0.0..=1.0);
+            let here: Vec<Variable> = (0..models).map(turn).collect();
+            if models > 1 {
+                problem.at_most(("one model for", at, round), here.iter().map(|turn| (*turn, 1.0)), 1.0);
+            }
+            done.extend(here.iter().zip(&item.rates).map(|(turn, rate)| (*turn, *rate)));
+            turns.extend(here);
+        }
+        problem.equal(("work of item", at), done, 0.0);
+    }
+    for place in 0..window.rounds * models {
+        let used = window.items.iter().enumerate();
+        let used = used.map(|(at, item)| (turns[at * window.rounds * models + place], f64::from(item.gang)));
+        problem.at_most(
+            ("capacity in round", place / models),
+            used,
+            f64::from(window.capacity[place % models]),
+        );
+    }
+    (problem, turns)
 }
 
 /// The best level by interior point.

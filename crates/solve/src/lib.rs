@@ -49,4 +49,4 @@ pub use partial::{kept_fractions, partial};
 pub use problem::{Constraint, Problem, Variable};
 pub use solution::{Solution, SolveError, Status};
 pub use total::max_total;
-pub use window::{Window, WindowError, WindowItem, WindowPlan, plan_window};
+pub use window::{PublishedJob, Window, WindowError, WindowItem, WindowPlan, plan_window, published_utility};

@@ -9,13 +9,30 @@ const METHOD: &str = "the simplex method";
 const TOLERANCE: f64 = 1e-9;
 
 pub(crate) fn solve(problem: &Problem) -> Result<Solution, SolveError> {
+    solve_whole(problem, &[])
+}
+
+/// With these variables whole; they have finite ranges.
+pub(crate) fn solve_whole(problem: &Problem, whole: &[usize]) -> Result<Solution, SolveError> {
     if problem.variables() == 0 {
         return without_variables(problem);
     }
     let mut program = ::microlp::Problem::new(OptimizationDirection::Minimize);
+    let mut is_whole = vec![false; problem.variables()];
+    for variable in whole {
+        is_whole[*variable] = true;
+    }
     let ranges = problem.lower.iter().copied().zip(problem.upper.iter().copied());
     let columns: Vec<_> = (problem.objective.iter().zip(ranges))
-        .map(|(cost, range)| program.add_var(cost * problem.sense, range))
+        .enumerate()
+        .map(|(at, (cost, (low, high)))| {
+            let cost = cost * problem.sense;
+            if is_whole[at] {
+                program.add_integer_var(cost, (low.ceil() as i32, high.floor() as i32))
+            } else {
+                program.add_var(cost, (low, high))
+            }
+        })
         .collect();
     for row in 0..problem.constraints() {
         let relation = match problem.relations[row] {

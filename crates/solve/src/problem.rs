@@ -169,6 +169,13 @@ impl Problem {
         crate::microlp::solve(self)
     }
 
+    /// Branch and bound over the simplex: the best with these variables whole. For small problems; it may take for ever.
+    pub fn solve_whole(&self, whole: &[Variable]) -> Result<Solution, SolveError> {
+        self.check()?;
+        let whole: Vec<usize> = whole.iter().map(|variable| variable.0).collect();
+        crate::microlp::solve_whole(self, &whole)
+    }
+
     /// HiGHS: a corner with duals, to compare with.
     #[cfg(feature = "highs")]
     pub fn solve_highs(&self) -> Result<Solution, SolveError> {

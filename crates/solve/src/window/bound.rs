@@ -45,39 +45,38 @@ pub(super) struct Levels<'a> {
     /// GPU-rounds that gangs can fill.
     room: f64,
     raises: Vec<(usize, usize)>,
-    pub levels: Vec<Level>,
+    pub all: Vec<Level>,
 }
 
 impl<'a> Levels<'a> {
     pub fn bounded(course: &'a Course<'a>) -> Self {
         let tables = course.tables;
         let room = f64::from(fillable(course)) * tables.rounds as f64;
-        let mut all = Self { course, room, raises: Vec::new(), levels: Vec::new() };
-        all.list();
-        all.ask(0.0);
+        let mut levels = Self { course, room, raises: Vec::new(), all: Vec::new() };
+        levels.list();
+        levels.ask(0.0);
         let dearest = (0..tables.items()).filter(|item| course.runs(*item));
         let dearest =
             dearest.map(|item| course.steps(item)[0] / f64::from(tables.gangs[item])).fold(0.0, f64::max);
-        all.ask(dearest);
-        let scale = CLOSE * (all.bound() - tables.empty()).abs().max(f64::MIN_POSITIVE);
+        levels.ask(dearest);
+        let scale = CLOSE * (levels.bound() - tables.empty()).abs().max(f64::MIN_POSITIVE);
         for turn in 0..PRICES {
-            let Some(worst) = all.worst().filter(|at| !all.levels[*at].closed) else { break };
-            match all.levels[worst].next_price(turn, scale) {
-                Some(price) => all.ask(price),
-                None => all.levels[worst].closed = true,
+            let Some(worst) = levels.worst().filter(|at| !levels.all[*at].closed) else { break };
+            match levels.all[worst].next_price(turn, scale) {
+                Some(price) => levels.ask(price),
+                None => levels.all[worst].closed = true,
             }
         }
-        all
+        levels
     }
 
     /// No plan is worth more.
     pub fn bound(&self) -> f64 {
-        self.levels.iter().map(|level| level.bound).fold(f64::NEG_INFINITY, f64::max)
+        self.all.iter().map(|level| level.bound).fold(f64::NEG_INFINITY, f64::max)
     }
 
     fn worst(&self) -> Option<usize> {
-        (0..self.levels.len())
-            .max_by(|a, b| self.levels[*a].bound.total_cmp(&self.levels[*b].bound).then(b.cmp(a)))
+        (0..self.all.len()).max_by(|a, b| self.all[*a].bound.total_cmp(&self.all[*b].bound).then(b.cmp(a)))
     }
 
     /// Lists what a plan may leave, down to what takes more GPUs than there are.
@@ -93,7 +92,7 @@ impl<'a> Levels<'a> {
         }
         events.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
         let most = (0..tables.items()).map(|item| course.left(item)[0]).fold(0.0, f64::max);
-        self.levels.push(Level::new(most, 0..0));
+        self.all.push(Level::new(most, 0..0));
         let (mut at, mut needed) = (0, 0.0);
         while at < events.len() {
             let from = self.raises.len();
@@ -108,7 +107,7 @@ impl<'a> Levels<'a> {
                 break;
             }
             let next = events.get(at).map_or(least, |event| event.0);
-            self.levels.push(Level::new(next, from..self.raises.len()));
+            self.all.push(Level::new(next, from..self.raises.len()));
         }
     }
 
@@ -124,7 +123,7 @@ impl<'a> Levels<'a> {
             used += gpus;
             wanted.push(rounds);
         }
-        for level in &mut self.levels {
+        for level in &mut self.all {
             for (item, round) in &self.raises[level.raises.clone()] {
                 if *round >= wanted[*item] {
                     let gang = f64::from(tables.gangs[*item]);

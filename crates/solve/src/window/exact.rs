@@ -19,6 +19,19 @@ const PLACES: usize = 10;
 /// The model on which an item runs in each round, or that it does not.
 pub(super) type Turns = Vec<Vec<Option<usize>>>;
 
+/// What a search comes to.
+pub(super) enum Found {
+    /// It took too long.
+    GivenUp,
+    /// There is nothing better than what was known.
+    NothingBetter,
+    /// The best there is, and its value.
+    Better(f64, Turns),
+}
+
+/// The model of an item in each round, with the work, then the gain.
+type Choices = Vec<(Vec<Option<usize>>, f64)>;
+
 /// What is left of the GPUs, round after round, the rounds in order of their numbers.
 type State = Vec<u32>;
 
@@ -56,19 +69,20 @@ impl<'a> Exact<'a> {
     }
 
     /// The best schedule that is better than what is known, among those that leave one of these remaining times; the list is by falling
-    /// bound. `Err` if the search was given up.
-    pub fn search(&mut self, lefts: &[(f64, f64)], known: f64) -> Result<Option<(f64, Turns)>, ()> {
+    /// bound.
+    pub fn search(&mut self, lefts: &[(f64, f64)], known: f64) -> Found {
         let mut best: Option<(f64, Turns)> = None;
         for (left, bound) in lefts {
             let known = best.as_ref().map_or(known, |best| best.0);
             if *bound <= known {
                 break;
             }
-            if let Some(better) = self.within(*left, known)? {
-                best = Some(better);
+            match self.within(*left, known) {
+                Err(()) => return Found::GivenUp,
+                Ok(better) => best = better.or(best),
             }
         }
-        Ok(best)
+        best.map_or(Found::NothingBetter, |(value, turns)| Found::Better(value, turns))
     }
 
     fn within(&mut self, left_max: f64, known: f64) -> Result<Option<(f64, Turns)>, ()> {
@@ -110,14 +124,9 @@ impl<'a> Exact<'a> {
     }
 
     /// All that an item may do; rounds that are alike are taken in order.
-    fn choices(
-        &mut self,
-        item: usize,
-        state: &State,
-        left_max: f64,
-    ) -> Result<Vec<(Vec<Option<usize>>, f64)>, ()> {
+    fn choices(&mut self, item: usize, state: &State, left_max: f64) -> Result<Choices, ()> {
         let (tables, models) = (self.tables, self.tables.models());
-        let mut partial: Vec<(Vec<Option<usize>>, f64)> = vec![(Vec::new(), 0.0)];
+        let mut partial: Choices = vec![(Vec::new(), 0.0)];
         for round in 0..tables.rounds {
             let here = &state[round * models..][..models];
             let alike = round > 0 && *here == state[(round - 1) * models..][..models];
@@ -140,7 +149,9 @@ impl<'a> Exact<'a> {
             return Err(());
         }
         partial.retain(|(_, work)| tables.left(item, *work) <= left_max);
-        partial.iter_mut().for_each(|(_, work)| *work = tables.gain(item, *work));
+        for (_, work) in &mut partial {
+            *work = tables.gain(item, *work);
+        }
         Ok(partial)
     }
 

@@ -16,21 +16,30 @@
 mod bound;
 mod exact;
 mod fill;
+mod mixed;
 mod order;
 mod packing;
 mod program;
+mod published;
+mod several;
 mod swap;
 mod tables;
 
 pub use program::{Window, WindowError, WindowItem, WindowPlan};
+pub use published::{PublishedJob, published_utility};
 
 use bound::Levels;
-use exact::{Exact, Turns};
+use exact::{Exact, Found, Turns};
 use packing::Packing;
 use tables::{Course, Tables};
 
-/// How many remaining times are packed for, at most.
+/// How many remaining times are packed for, at most: few among many items, since then the first is as good as the bound.
 const LEVELS: usize = 8;
+const LEVELS_SMALL: usize = 400;
+/// Items packed in all, beyond that.
+const PACKED: usize = 20_000;
+/// A plan that misses its bound by more than this part is packed for again without prices, by gains alone.
+const POOR: f64 = 1e-4;
 /// A plan that misses its bound by less than this part of what can be gained is good enough to look no further.
 const ENOUGH: f64 = 1e-7;
 
@@ -41,7 +50,7 @@ pub fn plan_window(window: &Window, tie: u64) -> Result<WindowPlan, WindowError>
     if tables.items() == 0 || tables.rounds == 0 || tables.models() == 0 {
         return Ok(nothing(&tables));
     }
-    Ok(one_model(&tables))
+    Ok(if tables.models() == 1 { one_model(&tables) } else { several::models(&tables) })
 }
 
 fn one_model(tables: &Tables) -> WindowPlan {
@@ -49,19 +58,23 @@ fn one_model(tables: &Tables) -> WindowPlan {
     let levels = Levels::bounded(&course);
     let bound = levels.bound();
     let mut lefts: Vec<(f64, f64, f64)> =
-        levels.levels.iter().map(|level| (level.left, level.bound, level.price)).collect();
+        levels.all.iter().map(|level| (level.left, level.bound, level.price)).collect();
     lefts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let enough = bound - ENOUGH * (bound - tables.empty());
     let mut best = Packing::new(&course, vec![0; tables.items()]);
     let mut value = tables.empty();
-    for (left, most, price) in lefts.iter().take(LEVELS) {
-        if *most <= value || value >= enough {
-            break;
-        }
-        let Some(packing) = fill::pack(&course, *left, &[*price]) else { continue };
-        if packing.value() > value {
-            value = packing.value();
-            best = packing;
+    let tries = (PACKED / tables.items()).clamp(LEVELS, LEVELS_SMALL);
+    let poor = bound - POOR * (bound - tables.empty());
+    for (left, most, price) in lefts.iter().take(tries) {
+        for price in [*price, f64::INFINITY] {
+            if *most <= value || value >= if price.is_finite() { enough } else { poor } {
+                break;
+            }
+            let Some(packing) = fill::pack(&course, *left, &[price]) else { break };
+            if packing.value() > value {
+                value = packing.value();
+                best = packing;
+            }
         }
     }
     let prices = [lefts.first().map_or(0.0, |(_, _, price)| *price)];
@@ -77,12 +90,14 @@ fn one_model(tables: &Tables) -> WindowPlan {
         && let Some(mut exact) = Exact::new(tables, &prices, &surplus)
     {
         let lefts: Vec<(f64, f64)> = lefts.iter().map(|(left, most, _)| (*left, *most)).collect();
-        if let Ok(found) = exact.search(&lefts, value) {
-            if let Some((_, turns)) = found {
+        match exact.search(&lefts, value) {
+            Found::GivenUp => {}
+            Found::NothingBetter => bound = value,
+            Found::Better(_, turns) => {
                 best = packed(&course, &turns);
                 value = best.value();
+                bound = value;
             }
-            bound = value;
         }
     }
     finished(&order::ordered(&best), value, bound)
@@ -101,17 +116,22 @@ fn packed<'a>(course: &'a Course<'a>, turns: &Turns) -> Packing<'a> {
 
 fn finished(packing: &Packing<'_>, value: f64, bound: f64) -> WindowPlan {
     let tables = packing.course.tables;
-    let on = |round: usize| (0..tables.items()).filter(|item| packing.is_on(*item, round)).collect();
-    let rounds: Vec<Vec<usize>> = (0..tables.rounds).map(on).collect();
-    let model = |items: &Vec<usize>| items.iter().map(|item| packing.course.model[*item]).collect();
-    WindowPlan {
-        counts: packing.counts.clone(),
-        models: rounds.iter().map(model).collect(),
-        rounds,
-        value,
-        bound,
-        empty: tables.empty(),
+    told(tables, |item, round| packing.is_on(item, round).then(|| packing.course.model[item]), value, bound)
+}
+
+/// The plan in which an item runs in a round on a model, or does not.
+fn told(tables: &Tables, turn: impl Fn(usize, usize) -> Option<usize>, value: f64, bound: f64) -> WindowPlan {
+    let mut plan = WindowPlan { value, bound, ..nothing(tables) };
+    for item in 0..tables.items() {
+        for round in 0..tables.rounds {
+            if let Some(model) = turn(item, round) {
+                plan.counts[item] += 1;
+                plan.rounds[round].push(item);
+                plan.models[round].push(model);
+            }
+        }
     }
+    plan
 }
 
 fn nothing(tables: &Tables) -> WindowPlan {

@@ -129,12 +129,14 @@ fn exchange_between(
 ) -> bool {
     let (mut low, mut high) = (0, group.len());
     let mut swapped = false;
+    let only = |packing: &Packing<'_>, item: usize, here: usize, not: usize| {
+        packing.is_on(item, here) && !packing.is_on(item, not)
+    };
     loop {
-        while low < high && !(packing.is_on(group[low], early) && !packing.is_on(group[low], late)) {
+        while low < high && !only(packing, group[low], early, late) {
             low += 1;
         }
-        while low < high && !(packing.is_on(group[high - 1], late) && !packing.is_on(group[high - 1], early))
-        {
+        while low < high && !only(packing, group[high - 1], late, early) {
             high -= 1;
         }
         if low >= high {
@@ -142,7 +144,9 @@ fn exchange_between(
         }
         let (back, forth) = (group[low], group[high - 1]);
         let better = cost[forth] > cost[back];
-        if !better && !(cost[forth] >= cost[back] && joins(packing, back, forth, early, late)) {
+        let equal = cost[forth] >= cost[back];
+        let joined = equal && joins(packing, back, forth, early, late);
+        if !better && !joined {
             return swapped;
         }
         packing.take(back, early);

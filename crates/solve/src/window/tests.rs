@@ -112,7 +112,6 @@ fn large_windows_are_within_a_thousandth_of_what_any_plan_could_be() {
                 let window = instances::window(items, rounds, gpus, &gangs, &mut random);
                 let plan = plan_window(&window, turn).unwrap();
                 assert_plan(&window, &plan);
-                println!("{items} {rounds} {gpus} {gangs:?} {:.1e}", plan.gap());
                 assert!(
                     plan.gap() <= 1e-3,
                     "{items} items, {gpus} GPUs, gangs {gangs:?}: {:.1e}",
@@ -123,49 +122,144 @@ fn large_windows_are_within_a_thousandth_of_what_any_plan_could_be() {
     }
 }
 
+#[test]
+fn tiny_windows_on_two_models_are_planned_as_well_as_can_be() {
+    let mut random = Random::new(29);
+    for at in 0..200 {
+        let mut window = tiny(&mut random);
+        window.rounds = window.rounds.min(3);
+        window.items.truncate(4);
+        window.capacity.push(1 + random.below(4) as u32);
+        for item in &mut window.items {
+            let slow = random.between(0.1, 1.0);
+            item.rates = [vec![1.0, slow], vec![slow, 1.0], vec![1.0, 0.0]][random.below(3) as usize].clone();
+        }
+        let plan = plan_window(&window, at).unwrap();
+        assert_plan(&window, &plan);
+        let best = exhaustive::best(&window);
+        let missed = (best - plan.value) / (best - plan.empty).max(1e-12);
+        assert!(missed <= 1e-9, "window {at}: {} of {best}: {window:?}", plan.value);
+        assert!(
+            plan.bound >= best - 1e-9 * (1.0 + best.abs()),
+            "window {at}: bound {} of {best}",
+            plan.bound
+        );
+    }
+}
+
+#[test]
+fn an_integer_program_agrees_on_tiny_windows() {
+    let mut random = Random::new(41);
+    for at in 0..40 {
+        let mut window = tiny(&mut random);
+        window.items.iter_mut().for_each(|item| item.progress.fill(1.0));
+        let (program, whole) = crate::generic::window_program(&window);
+        let best = program.solve_whole(&whole).unwrap().value;
+        let value = plan_window(&window, at).unwrap().value;
+        assert!((best - value).abs() <= 1e-6 * (1.0 + best.abs()), "window {at}: {value} is not {best}");
+    }
+}
+
+#[test]
+fn the_same_tie_gives_the_same_plan_and_others_permute_equals() {
+    let window = window(4, 4, (0..8).map(|_| item(2, &[1.0, 1.0], 0.0)).collect());
+    let plan = plan_window(&window, 7).unwrap();
+    assert_eq!(plan, plan_window(&window, 7).unwrap());
+    let first = |tie: u64| plan_window(&window, tie).unwrap().rounds[0].clone();
+    assert!((0..20).any(|tie| first(tie) != first(7)));
+}
+
+#[test]
+fn urgent_items_come_first_and_runs_are_not_broken_for_nothing() {
+    let mut items: Vec<WindowItem> = (0..4).map(|_| item(2, &[1.0, 1.0, 1.0], 0.0)).collect();
+    items[2].urgency = 5.0;
+    items[3].urgency = 3.0;
+    let plan = plan_window(&window(6, 4, items), 1).unwrap();
+    assert_eq!(plan.counts, [3, 3, 3, 3]);
+    assert_eq!(plan.rounds[..3], [[2, 3], [2, 3], [2, 3]]);
+    assert_eq!(plan.rounds_of(0).collect::<Vec<_>>(), [3, 4, 5]);
+}
+
+#[test]
+fn nonsense_is_refused_and_nothing_is_planned_for_nobody() {
+    let bad = window(2, 4, vec![item(1, &[1.0, 2.0], 0.0)]);
+    assert!(plan_window(&bad, 0).unwrap_err().to_string().contains("no more than that of the round before"));
+    let plan = plan_window(&window(2, 4, vec![item(9, &[1.0], 3.0)]), 0).unwrap();
+    assert_eq!((plan.counts, plan.rounds), (vec![0], vec![vec![], vec![]]));
+    assert_eq!(plan_window(&window(3, 4, vec![]), 0).unwrap().rounds.len(), 3);
+}
+
+#[test]
+fn several_models_have_a_bound_and_a_plan_close_to_it() {
+    let mut random = Random::new(31);
+    for (items, rounds) in [(100, 20), (300, 20), (900, 20)] {
+        for turn in 0..4 {
+            let mut window = instances::window(items, rounds, items as u32 / 8, &[1, 2], &mut random);
+            window.capacity.extend([items as u32 / 6, items as u32 / 10]);
+            for item in &mut window.items {
+                item.rates = vec![1.0, random.between(0.4, 0.9), random.between(0.2, 0.8)];
+            }
+            let plan = plan_window(&window, turn).unwrap();
+            assert_plan(&window, &plan);
+            assert!(plan.gap() <= 2e-2, "{items} items: {:.1e}", plan.gap());
+        }
+    }
+}
+
+#[test]
+fn large_gangs_have_a_stated_gap() {
+    let mut random = Random::new(5);
+    for gangs in [&[1, 4, 16, 32][..], &[7, 13, 30], &[17, 20, 23]] {
+        let window = instances::window(60, 20, 32, gangs, &mut random);
+        let plan = plan_window(&window, 1).unwrap();
+        assert_plan(&window, &plan);
+    }
+}
+
 mod exhaustive {
-    //! Everything, tried: the subsets of rounds of every item, one after the other.
+    //! Everything, tried: the rounds and models of every item, one item after the other.
 
     use super::*;
 
     pub fn best(window: &Window) -> f64 {
         let tables = Tables::of(window, 0);
-        let mut free = vec![window.capacity[0]; window.rounds];
+        let mut free: Vec<Vec<u32>> = vec![window.capacity.clone(); window.rounds];
         let mut best = f64::NEG_INFINITY;
-        visit(window, &tables, 0, &mut free, 0.0, 0.0, &mut best);
+        item(&tables, 0, &mut free, (0.0, 0.0), &mut best);
         best
     }
 
-    fn visit(
-        window: &Window,
+    /// `so_far` is the gain and the longest remaining time of those before.
+    fn item(tables: &Tables, at: usize, free: &mut Vec<Vec<u32>>, so_far: (f64, f64), best: &mut f64) {
+        if at == tables.items() {
+            *best = best.max(so_far.0 - tables.cost * so_far.1);
+        } else {
+            turn(tables, at, 0, 0.0, free, so_far, best);
+        }
+    }
+
+    fn turn(
         tables: &Tables,
         at: usize,
-        free: &mut Vec<u32>,
-        gain: f64,
-        left: f64,
+        round: usize,
+        work: f64,
+        free: &mut Vec<Vec<u32>>,
+        so_far: (f64, f64),
         best: &mut f64,
     ) {
-        if at == window.items.len() {
-            *best = best.max(gain - window.remaining_cost * left);
-            return;
+        if round == tables.rounds {
+            let so_far = (so_far.0 + tables.gain(at, work), so_far.1.max(tables.left(at, work)));
+            return item(tables, at + 1, free, so_far, best);
         }
-        let gang = window.items[at].gang;
-        for subset in 0..1_u32 << window.rounds {
-            let taken = |round: usize| subset >> round & 1 == 1;
-            // Rounds that are alike are taken from the first on.
-            let ordered = (1..window.rounds)
-                .all(|round| free[round] != free[round - 1] || taken(round - 1) || !taken(round));
-            if !ordered || (0..window.rounds).any(|round| taken(round) && free[round] < gang) {
-                continue;
-            }
-            for round in (0..window.rounds).filter(|round| taken(*round)) {
-                free[round] -= gang;
-            }
-            let work = f64::from(subset.count_ones());
-            let most = f64::max(left, tables.left(at, work));
-            visit(window, tables, at + 1, free, gain + tables.gain(at, work), most, best);
-            for round in (0..window.rounds).filter(|round| taken(*round)) {
-                free[round] += gang;
+        turn(tables, at, round + 1, work, free, so_far, best);
+        for model in 0..tables.models() {
+            let gang = tables.gangs[at];
+            // The first item may take the first rounds: they are all alike to it.
+            let skipped = at == 0 && tables.models() == 1 && work < round as f64;
+            if tables.rate(at, model) > 0.0 && free[round][model] >= gang && !skipped {
+                free[round][model] -= gang;
+                turn(tables, at, round + 1, work + tables.rate(at, model), free, so_far, best);
+                free[round][model] += gang;
             }
         }
     }
