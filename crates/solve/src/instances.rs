@@ -1,6 +1,6 @@
 //! Random markets for tests and benchmarks: the families in which the claims about fair divisions were checked.
 
-use crate::{Market, Matrix, Window, WindowItem};
+use crate::{Market, MarketOverTime, Matrix, Window, WindowItem};
 use evenhand_core::Random;
 
 /// How the speedups of a random market are made.
@@ -102,4 +102,22 @@ pub fn window(items: usize, rounds: usize, gpus: u32, gangs: &[u32], random: &mu
     let items: Vec<WindowItem> = (0..items).map(|_| item(random)).collect();
     let longest = items.iter().map(|item| item.remaining).fold(1.0, f64::max);
     Window { rounds, capacity: vec![gpus], items, remaining_cost: random.between(0.0, 2.0) / longest }
+}
+
+/// A market over time of up to 6 parties, 6 rounds and 3 models: utilities that change at some round, some models that will not do.
+pub fn over_time(random: &mut Random) -> MarketOverTime {
+    let (parties, rounds, models) = (2 + random.below(5), 2 + random.below(5), 1 + random.below(3));
+    let party = |random: &mut Random| {
+        let (change, factor) = (random.below(rounds), random.between(0.3, 3.0));
+        let base: Vec<f64> = (0..models)
+            .map(|model| if model > 0 && random.chance(0.2) { 0.0 } else { random.between(0.3, 6.0) })
+            .collect();
+        let row = |round: u64| -> Vec<f64> {
+            base.iter().map(|utility| if round >= change { utility * factor } else { *utility }).collect()
+        };
+        Matrix::from_rows(&(0..rounds).map(row).collect::<Vec<_>>())
+    };
+    let utilities = (0..parties).map(|_| party(random)).collect();
+    let capacity: Vec<f64> = (0..models).map(|_| 1.0 + random.below(8) as f64).collect();
+    MarketOverTime::new(utilities, &capacity)
 }

@@ -25,6 +25,7 @@ mod microlp;
 mod name;
 mod nash;
 mod ordered;
+mod over_time;
 mod pairs;
 mod partial;
 mod problem;
@@ -44,6 +45,7 @@ pub use levels::{Effort, Ladder, Level, equal_throughput, max_min, raise, rise_b
 pub use market::{Division, Market, MarketError, Matrix, dot};
 pub use name::Name;
 pub use nash::nash;
+pub use over_time::{DivisionOverTime, MarketOverTime, OverTimeError, nash_over_time};
 pub use pairs::{Pair, max_min_paired};
 pub use partial::{kept_fractions, partial};
 pub use problem::{Constraint, Problem, Variable};
