@@ -41,13 +41,11 @@ fn lived(workload: Workload) -> (Arc<JobSpec>, Vec<Regime>, f64) {
     let cluster = cluster();
     let mut world = World::new(cluster.models, &cluster.nodes, Arc::new(workload), Faults::default(), 1);
     let (mut declared, mut regimes, mut end) = (None, Vec::new(), 0.0);
-    play(&mut world, |now, event, _, _| {
-        match event {
-            Event::Submitted(spec) => declared = Some(spec.clone()),
-            Event::Progress { regime, .. } => regimes.extend(*regime),
-            Event::LeaseEnded { .. } => end = now.seconds(),
-            _ => {}
-        }
+    play(&mut world, |now, event, _, _| match event {
+        Event::Submitted(spec) => declared = Some(spec.clone()),
+        Event::Progress { regime, .. } => regimes.extend(*regime),
+        Event::LeaseEnded { .. } => end = now.seconds(),
+        _ => {}
     });
     (declared.unwrap(), regimes, end)
 }
@@ -111,7 +109,8 @@ fn a_job_that_falls_back_behind_a_change_is_in_the_earlier_regime_again() {
     let cluster = cluster();
     // Saved after 40 s, changed after 50 s, lost with its node at 60 s.
     let world = World::new(cluster.models, &cluster.nodes, Arc::new(halves(false)), Faults::default(), 1);
-    let mut world = world.with_outage(cluster.nodes[0].id, Time::from_seconds(60.0), Time::from_seconds(70.0));
+    let mut world =
+        world.with_outage(cluster.nodes[0].id, Time::from_seconds(60.0), Time::from_seconds(70.0));
     let mut speeds = Vec::new();
     play(&mut world, |_, event, _, engine| {
         let snapshot = engine.snapshot();

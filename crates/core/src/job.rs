@@ -428,12 +428,23 @@ pub struct App {
     /// Its active jobs, in order of number.
     #[serde(skip)]
     pub jobs: Vec<JobId>,
+    /// Its jobs that have ended, in the order of their ends, and the work that each had done.
+    #[serde(skip)]
+    pub ended: Vec<(JobId, Work)>,
 }
 
 impl App {
     /// An app without jobs yet, with its agent inside.
     pub fn new(id: AppId, tenant: TenantId, goal: Goal) -> Self {
-        Self { id, tenant, goal, agent: AgentSeat::Inside, opened: Time::ZERO, jobs: Vec::new() }
+        Self {
+            id,
+            tenant,
+            goal,
+            agent: AgentSeat::Inside,
+            opened: Time::ZERO,
+            jobs: Vec::new(),
+            ended: Vec::new(),
+        }
     }
 }
 

@@ -48,6 +48,10 @@ pub enum Reason {
     MatchedLater,
     /// Its app bid in the auction, and others won.
     Outbid,
+    /// Its app could not use what was offered.
+    NoBid,
+    /// Its app won GPUs, and other jobs of it have them.
+    OthersFirst,
     /// Apps that are worse off were asked first.
     NotAsked,
     /// Its party has received all that it is owed, and the policy lends nothing.
@@ -91,6 +95,8 @@ impl Reason {
             Self::MatchedLater => "the best assignment of GPUs starts it later",
             Self::CarriedOver => "the last valid plan stands",
             Self::Outbid => "its app bid in the auction, and others won",
+            Self::NoBid => "its app could not use what was offered",
+            Self::OthersFirst => "other jobs of its app come first",
             Self::NotAsked => "apps that are worse off were asked first",
             Self::NoClaim => "its party has received all that it is owed",
             Self::NoRoom => "not enough GPUs are free",

@@ -117,6 +117,7 @@ impl Engine {
         Arc::make_mut(&mut state.classes).leave(job.class);
         if let Some(app) = job.spec.app.and_then(|app| Arc::make_mut(&mut state.apps).get_mut(&app)) {
             app.jobs.retain(|member| *member != id);
+            app.ended.push((id, job.done));
         }
         state.waits.remove(&id);
         state.unwanted.remove(&id);

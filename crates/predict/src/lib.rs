@@ -18,7 +18,7 @@ pub struct PredictorEntry {
 }
 
 /// All predictors.
-pub const PREDICTORS: &[PredictorEntry] =&[declared::ENTRY, measured::ENTRY, curves::ENTRY];
+pub const PREDICTORS: &[PredictorEntry] = &[declared::ENTRY, measured::ENTRY, curves::ENTRY];
 
 /// The predictor of someone who chose none.
 pub const DEFAULT_PREDICTOR: &str = "declared";

@@ -38,6 +38,10 @@ pub struct Auctions {
     pub kept: u64,
     /// GPUs given away afterwards.
     pub given: u64,
+    /// Invitations to bid.
+    pub asked: u64,
+    /// Of those, how many could not use anything that was offered.
+    pub without_bid: u64,
     /// Bidders that won something.
     pub winners: u64,
     /// The sum of the fractions that they might keep.
@@ -60,6 +64,9 @@ impl Auctions {
         self.count += 1;
         self.offered += gpus(auction.offered);
         self.given += auction.gifts.iter().map(|(_, count)| gpus(*count)).sum::<u64>();
+        self.asked += auction.bidders.len() as u64;
+        let idle = auction.bidders.iter().filter(|bidder| bidder.wanted == GpuCount::ZERO);
+        self.without_bid += idle.count() as u64;
         for bidder in auction.bidders.iter().filter(|bidder| bidder.won > GpuCount::ZERO) {
             self.won += gpus(bidder.won);
             self.kept += gpus(bidder.kept);

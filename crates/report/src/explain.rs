@@ -102,7 +102,7 @@ impl Explanation {
             Event::Submitted(spec) if spec.id == self.job && !self.known => {
                 (self.known, self.app) = (true, spec.app);
                 let app = spec.app.map_or_else(String::new, |app| format!(" for app {}", app.0));
-                self.say(now, format!("submitted{app}, {} GPUs", spec.gpus.min.0));
+                self.say(now, format!("submitted{app}, {}", many(spec.gpus.min.0, "GPU")));
             }
             Event::LeaseStarted(lease) if self.holds(*lease) => self.say(now, "runs".into()),
             Event::LeaseEnded { lease, cause, .. } if self.holds(*lease) => {
@@ -155,19 +155,17 @@ impl Explanation {
 
     fn start(&mut self, now: Time, lease: &Lease) {
         self.lease = Some((lease.id, now));
-        let (gpus, nodes) = (lease.gpus.count().0, lease.gpus.seats().len());
+        let (gpus, nodes) =
+            (many(lease.gpus.count().0, "GPU"), many(lease.gpus.seats().len() as u32, "node"));
         let until = duration(lease.expires.since(now).seconds());
-        self.say(
-            now,
-            format!("is given {gpus} GPUs on {nodes} nodes for {until}: {}", lease.reason.sentence()),
-        );
+        self.say(now, format!("is given {gpus} on {nodes} for {until}: {}", lease.reason.sentence()));
     }
 
     fn auction(&mut self, now: Time, round: Round, auction: &Auction) {
         let own = self.app.map_or(Party::Job(self.job), Party::App);
         let Some((kind, text)) = verdict(own, round, auction) else { return };
-        // A job that has GPUs need not hear what its app did not get on top.
-        if kind != Kind::Own && self.lease.is_some() {
+        // A job that has GPUs need not hear what its app got or did not get on top.
+        if self.lease.is_some() {
             return;
         }
         let line = Line { at_s: now.seconds(), text, times: 1, kind };
@@ -184,43 +182,47 @@ impl Explanation {
     }
 }
 
+/// `1 GPU`, `2 GPUs`.
+fn many(count: u32, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// What an auction came to for one party, in a sentence; nothing if it has nothing to do with it.
 fn verdict(own: Party, round: Round, auction: &Auction) -> Option<(Kind, String)> {
-    let gpus =
-        |count: GpuCount| if count == GpuCount(1) { "1 GPU".to_owned() } else { format!("{} GPUs", count.0) };
+    let gpus = |count: GpuCount| many(count.0, "GPU");
+    let who = if matches!(own, Party::App(_)) { "its app" } else { "it" };
     let (round, offered) = (round.0, gpus(auction.offered));
-    let winners = auction.bidders.iter().filter(|bidder| bidder.won > GpuCount::ZERO && bidder.party != own);
-    let winner = winners.max_by_key(|bidder| bidder.before.key());
-    let lost_to = winner.map_or_else(String::new, |winner| {
-        format!(", lost to {} at rho {}", party_name(winner.party), amount(winner.before.get()))
-    });
-    if let Some((_, gift)) = auction.gifts.iter().find(|(party, _)| *party == own) {
-        return Some((
-            Kind::Own,
-            format!("round {round}: its app was given {} that were left over", gpus(*gift)),
-        ));
-    }
+    let gift = auction.gifts.iter().find(|(party, _)| *party == own).map(|(_, gift)| *gift);
+    let given = gift.map_or_else(String::new, |gift| format!("; {} left over came on top", gpus(gift)));
     let Some(bidder) = auction.bidders.iter().find(|bidder| bidder.party == own) else {
+        if let Some(gift) = gift {
+            return Some((Kind::Own, format!("round {round}: {who} was given {} left over", gpus(gift))));
+        }
         let worst = auction.bidders.first()?;
-        let (asked, party, rho) =
-            (auction.bidders.len(), party_name(worst.party), amount(worst.before.get()));
+        let asked = many(auction.bidders.len() as u32, "app");
+        let (party, rho) = (party_name(worst.party), amount(worst.before.get()));
         let text = format!(
-            "round {round}: {offered} were offered to {asked} apps that are worse off, first {party} at rho {rho}"
+            "round {round}: of {offered}, {asked} worse off were asked first, {party} at rho {rho} before all"
         );
         return Some((Kind::NotAsked, text));
     };
     let (before, best) = (amount(bidder.before.get()), amount(bidder.best.get()));
     if bidder.won == GpuCount::ZERO {
+        let winners = auction.bidders.iter().filter(|bidder| bidder.won > GpuCount::ZERO);
+        let lost_to = winners.max_by_key(|bidder| bidder.before.key()).map_or_else(String::new, |winner| {
+            format!(", lost to {} at rho {}", party_name(winner.party), amount(winner.before.get()))
+        });
         let bid = if bidder.wanted == GpuCount::ZERO {
-            "made no bid".to_owned()
+            "could not use any".to_owned()
         } else {
-            format!("bid rho {best} (without: {before})")
+            format!("bid rho {best} (without: {before}){lost_to}")
         };
-        return Some((Kind::Lost, format!("round {round}: its app was offered {offered}, {bid}{lost_to}")));
+        let kind = if gift.is_some() { Kind::Own } else { Kind::Lost };
+        return Some((kind, format!("round {round}: {who} was offered {offered}, {bid}{given}")));
     }
     let (won, kept, after) = (gpus(bidder.won), bidder.kept.0, amount(bidder.after.get()));
     let text = format!(
-        "round {round}: its app was offered {offered}, won {won} and kept {kept}; its rho goes from {before} to {after}"
+        "round {round}: {who} was offered {offered}, won {won} and kept {kept}{given}; its rho goes from {before} to {after}"
     );
     Some((Kind::Own, text))
 }

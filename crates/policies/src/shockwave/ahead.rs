@@ -70,8 +70,8 @@ impl Pace {
         if jobs != books.jobs {
             books.fair.renew(snapshot, &views);
         }
-        if jobs != books.jobs || batches != books.batches || books.age >= self.replan.min(self.rounds as u64)
-        {
+        let changed = self.follows && batches != books.batches;
+        if jobs != books.jobs || changed || books.age >= self.replan.min(self.rounds as u64) {
             let outlook = self.outlook(snapshot, &views, &books.fair);
             let planned = self.plan(&outlook, objective, snapshot.seed)?;
             (books.plan, books.gap) = (planned.0, planned.1);

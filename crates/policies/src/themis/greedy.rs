@@ -28,11 +28,11 @@ struct Greedy {
 impl Policy for Greedy {
     fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
         let hearing = Hearing::new(snapshot, self.rules);
-        let order = hearing.by_need();
         let mut seating = hearing.seating();
+        let order = hearing.by_need(&seating);
         for member in order.into_iter().flat_map(|at| &hearing.standings[at].members) {
             seating.give_best(member);
         }
-        Ok(hearing.close(seating, |_| Reason::NoRoom))
+        Ok(hearing.close(seating, |_| Some(Reason::NoRoom)))
     }
 }

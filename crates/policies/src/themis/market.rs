@@ -5,11 +5,12 @@ use super::lots::auction_of;
 use super::standing::{Member, Stance};
 use super::{Hearing, Seating};
 use evenhand_core::{
-    AGENT_VERSION, Agent, AgentSeat, AppId, Auction, BidRow, BidTable, Bidder, GpuCount, Invitation,
-    Locality, ModelIndex, Occasion, Offer, OfferedNode, Party, Plan, PolicyError, Quality, Random, Ratio,
-    Reason,
+    AGENT_VERSION, Agent, AgentSeat, AppId, Auction, BidRow, BidTable, Bidder, GpuCount, Grant, Invitation,
+    JobId, Locality, ModelIndex, Occasion, Offer, OfferedNode, Party, PerModel, Plan, PolicyError, Quality,
+    Random, Ratio, Reason,
 };
 use evenhand_solve::{AuctionEffort, AuctionOutcome, auction};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One auction, among the apps that are asked.
@@ -32,21 +33,27 @@ struct Gang {
 
 impl<'a> Market<'_, 'a> {
     /// Holds it, if there is anything to be had and anybody to want it.
-    pub fn hold(&self) -> Result<Plan, PolicyError> {
-        let mut seating = self.hearing.seating();
+    pub fn hold(&self, mut seating: Seating<'a>) -> Result<Plan, PolicyError> {
         let offer = self.offer(&seating);
         if offer.nodes.is_empty() || self.asked.is_empty() {
-            return Ok(self.hearing.close(seating, |_| Reason::NoRoom));
+            return Ok(self.hearing.close(seating, |_| None));
         }
-        let bids: Vec<BidTable> = self.asked.iter().map(|at| self.bid(*at, &offer)).collect();
+        let bids: Vec<BidTable> = self.asked.iter().map(|at| self.bid(*at, &offer, &seating)).collect();
         let broken = |_| PolicyError::Numerical { step: "the auction".into() };
         let outcome = auction(&auction_of(&offer, &bids), &AuctionEffort::default()).map_err(broken)?;
         let kept = self.settle(&bids, &outcome);
         self.seat(&mut seating, &kept);
         let gifts = self.give_away(&mut seating);
-        let mut plan = self
-            .hearing
-            .close(seating, |at| if self.asked.contains(&at) { Reason::Outbid } else { Reason::NotAsked });
+        let place: BTreeMap<usize, usize> =
+            self.asked.iter().enumerate().map(|(place, at)| (*at, place)).collect();
+        let mut plan = self.hearing.close(seating, |at| {
+            Some(match place.get(&at) {
+                None => Reason::NotAsked,
+                Some(place) if outcome.chosen[*place] > 0 => Reason::OthersFirst,
+                Some(place) if bids[*place].rows.len() < 2 => Reason::NoBid,
+                Some(_) => Reason::Outbid,
+            })
+        });
         plan.auction = Some(Arc::new(self.record(&offer, &bids, &outcome, &plan, gifts)));
         plan.quality =
             if outcome.is_exact() { Quality::Optimal } else { Quality::Feasible { gap: outcome.gap() } };
@@ -83,42 +90,53 @@ impl<'a> Market<'_, 'a> {
         }
     }
 
-    fn agent(&self, at: usize) -> InsideAgent<'_> {
-        let standing = &self.hearing.standings[at];
-        let yardstick = self.hearing.yardstick(standing);
-        InsideAgent { snapshot: self.hearing.snapshot, standing, yardstick }
+    fn agent(&self, at: usize, seating: &Seating<'_>) -> InsideAgent<'_> {
+        let (snapshot, standing) = (self.hearing.snapshot, &self.hearing.standings[at]);
+        let mut headroom = PerModel::all(GpuCount::ZERO);
+        if let Some(member) = standing.members.first() {
+            for model in snapshot.cluster.model_indices() {
+                headroom[model] = seating.headroom(member.job, model);
+            }
+        }
+        InsideAgent { snapshot, standing, yardstick: self.hearing.yardstick(standing), headroom }
     }
 
     /// The bid of an app: its own, if its agent lives outside and was asked, else that of the agent in here.
-    fn bid(&self, at: usize, offer: &Offer) -> BidTable {
-        let agent = self.agent(at);
+    fn bid(&self, at: usize, offer: &Offer, seating: &Seating<'_>) -> BidTable {
+        let own = self.agent(at, seating).bid(offer);
         let snapshot = self.hearing.snapshot;
         match self.outside(at) {
             Some(app) if snapshot.occasion == Occasion::Bids => {
-                let silent = || BidTable {
-                    round: offer.round,
-                    rows: agent.bid(offer).rows.into_iter().take(1).collect(),
-                };
-                snapshot.bids.get(&app).cloned().unwrap_or_else(silent)
+                let nothing = own.rows[0].clone();
+                let told = snapshot.bids.get(&app).cloned();
+                told.map_or_else(
+                    || BidTable { round: offer.round, rows: vec![nothing.clone()] },
+                    |told| rescaled(told, nothing.rho),
+                )
             }
-            _ => agent.bid(offer),
+            _ => own,
         }
     }
 
-    /// The gangs that each winner keeps: of k gangs kappa k, rounded by lot so that the expectation holds.
+    /// The gangs that each winner keeps: each with the probability kappa, and as evenly as may be, so that of k gangs the
+    /// whole part of kappa k are kept for sure.
     fn settle(&self, bids: &[BidTable], outcome: &AuctionOutcome) -> Vec<Vec<Gang>> {
-        let snapshot = self.hearing.snapshot;
-        let mut lot = Random::stream(snapshot.seed ^ snapshot.round.0, "themis payments");
+        let mut lots = self.lots("payments");
         let rows = bids.iter().zip(&outcome.chosen).map(|(table, row)| &table.rows[*row]);
         rows.zip(&outcome.kept)
             .map(|(row, kept)| {
-                let mut gangs = gangs(row);
-                let expected = kept * gangs.len() as f64;
-                let extra = usize::from(lot.chance(expected.fract()));
-                gangs.truncate(expected.floor() as usize + extra);
-                gangs
+                let offset = lots.unit();
+                let passed = |count: usize| (kept * count as f64 + offset + 1e-12).floor();
+                let keeps = |(at, gang)| (passed(at + 1) > passed(at)).then_some(gang);
+                gangs(row).into_iter().enumerate().filter_map(keeps).collect()
             })
             .collect()
+    }
+
+    /// Chance for one purpose at one decision.
+    fn lots(&self, purpose: &str) -> Random {
+        let snapshot = self.hearing.snapshot;
+        Random::stream(snapshot.seed, &format!("themis {purpose} {}", snapshot.round.0))
     }
 
     /// Seats what was won: leases that go on first, then the largest gangs, then the worst off.
@@ -150,9 +168,8 @@ impl<'a> Market<'_, 'a> {
 
     /// Gives what is left to apps that were not asked, a gang at a time in random order, then lends the rest to bidders.
     fn give_away(&self, seating: &mut Seating<'a>) -> Vec<(Party, GpuCount)> {
-        let snapshot = self.hearing.snapshot;
         let mut order = self.others.to_vec();
-        Random::stream(snapshot.seed ^ snapshot.round.0, "themis left-overs").shuffle(&mut order);
+        self.lots("left-overs").shuffle(&mut order);
         let mut gifts = self.deal(seating, &order);
         if self.lend {
             gifts.extend(self.deal(seating, self.asked));
@@ -192,13 +209,12 @@ impl<'a> Market<'_, 'a> {
         plan: &Plan,
         gifts: Vec<(Party, GpuCount)>,
     ) -> Auction {
+        let granted: BTreeMap<JobId, &Grant> = plan.grants.iter().map(|grant| (grant.job, grant)).collect();
         let bidders = (0..bids.len()).map(|place| {
             let at = self.asked[place];
             let (rows, chosen) = (&bids[place].rows, outcome.chosen[place]);
-            let members = &self.hearing.standings[at].members;
-            let is_kept = |grant: &&evenhand_core::Grant| {
-                grant.reason == Reason::Won && members.iter().any(|member| member.job.spec.id == grant.job)
-            };
+            let members = self.hearing.standings[at].members.iter();
+            let grants = members.filter_map(|member| granted.get(&member.job.spec.id));
             Bidder {
                 party: self.hearing.standings[at].party,
                 before: rows[0].rho,
@@ -206,21 +222,21 @@ impl<'a> Market<'_, 'a> {
                 wanted: rows.iter().map(BidRow::gpus).max().unwrap_or_default(),
                 won: rows[chosen].gpus(),
                 kept_fraction: outcome.kept[place],
-                kept: plan.grants.iter().filter(is_kept).map(|grant| grant.gpus).sum(),
-                after: self.after(at, plan),
+                kept: grants.filter(|grant| grant.reason == Reason::Won).map(|grant| grant.gpus).sum(),
+                after: self.after(at, &granted),
             }
         });
         let apps = (self.asked.len() + self.others.len()) as u32;
         Auction { offered: offer.gpus(), apps, bidders: bidders.collect(), gifts }
     }
 
-    /// The ratio of an app with all that a plan gives it.
-    fn after(&self, at: usize, plan: &Plan) -> Ratio {
+    /// The ratio of an app with all that the plan gives it, gifts included.
+    fn after(&self, at: usize, granted: &BTreeMap<JobId, &Grant>) -> Ratio {
         let snapshot = self.hearing.snapshot;
         let standing = &self.hearing.standings[at];
         let mut paces = standing.paces(snapshot);
         for (pace, member) in paces.iter_mut().zip(&standing.members) {
-            let grant = plan.grants.iter().find(|grant| grant.job == member.job.spec.id);
+            let grant = granted.get(&member.job.spec.id).copied();
             *pace = match (member.stance, grant.map(|grant| &grant.site)) {
                 (Stance::IsUp(lease), Some(_)) => member.pace_on(snapshot, lease),
                 (Stance::Waits, Some(evenhand_core::Site::Exactly(gpus))) => {
@@ -234,6 +250,15 @@ impl<'a> Market<'_, 'a> {
         let left: Vec<_> = standing.members.iter().map(|member| member.left).collect();
         self.hearing.yardstick(standing).rho(&left, &paces)
     }
+}
+
+/// A table from outside, on the scale of the ratio that is known here: what an app says of its own standing is not believed.
+fn rescaled(mut table: BidTable, nothing: Ratio) -> BidTable {
+    let told = table.rows.first().map_or(1.0, |row| row.rho.get());
+    for row in &mut table.rows {
+        row.rho = Ratio::new(row.rho.get() * nothing.get() / told).unwrap_or(nothing);
+    }
+    table
 }
 
 /// The gangs of a row, those that sit in one node first: if some are to go, it is those that are spread.

@@ -30,6 +30,7 @@ mod lots;
 mod market;
 mod rho;
 mod seating;
+mod shelf;
 mod standing;
 
 pub(crate) use greedy::ENTRY as GREEDY;
@@ -37,14 +38,15 @@ pub(crate) use greedy::ENTRY as GREEDY;
 use crate::registry::{Entry, Promise};
 use contention::{Contention, Ended};
 use evenhand_core::{
-    Limits, Memory, ParameterError, ParameterSpec, Parameters, Plan, Policy, PolicyError, Reason, Snapshot,
-    Span, Time,
+    JobId, Limits, Memory, ParameterError, ParameterSpec, Parameters, Plan, Policy, PolicyError, Reason,
+    Snapshot, Span, Time,
 };
 use evenhand_fairness::Ideal;
 use market::Market;
 use rho::{First, Outlook, Yardstick};
 use seating::Seating;
 use standing::{Stance, Standing, standings};
+use std::collections::BTreeSet;
 
 const F: ParameterSpec = ParameterSpec {
     name: "f",
@@ -94,6 +96,9 @@ const SPARE: ParameterSpec = ParameterSpec {
     summary: "GPUs that no app without a bid can use: `lend` to bidders, or leave `idle` so that no payment comes back",
 };
 
+/// Shorter leases are refused.
+const LEASE_MIN: Span = Span::from_secs(60);
+
 pub(crate) const ENTRY: Entry = Entry {
     name: "themis",
     summary: "Apps that are worst off against a private part of the cluster bid for leases.",
@@ -122,9 +127,10 @@ struct Rules {
 impl Rules {
     fn read(parameters: &Parameters) -> Result<Self, ParameterError> {
         let lease = parameters.span(&LEASE)?;
-        if lease == Span::ZERO {
+        if lease < LEASE_MIN {
             let (name, value) = (LEASE.name.to_owned(), parameters.text(&LEASE).to_owned());
-            return Err(ParameterError::Value { name, value, allowed: "a lease takes time".into() });
+            let allowed = "a lease shorter than a minute would be spent on checkpoints and restarts".into();
+            return Err(ParameterError::Value { name, value, allowed });
         }
         Ok(Self {
             lease,
@@ -157,15 +163,22 @@ struct Hearing<'a> {
     term: Span,
     contention: Contention,
     standings: Vec<Standing<'a>>,
+    /// Jobs that are here for the first time.
+    new: BTreeSet<JobId>,
 }
 
 impl<'a> Hearing<'a> {
     fn new(snapshot: &'a Snapshot, rules: Rules) -> Self {
         let mut contention = Contention::recall(snapshot);
         let term = rules.term(snapshot.now);
-        let standings = standings(snapshot, &contention, term);
+        let standings = standings(snapshot, term, |goal| rules.first.measured(goal));
+        let mut new = BTreeSet::new();
+        for standing in &standings {
+            let ids = standing.members.iter().map(|member| member.job.spec.id);
+            new.extend(ids.filter(|id| contention.is_new(standing.party, *id)));
+        }
         contention.meet(snapshot, &standings);
-        Self { snapshot, rules, term, contention, standings }
+        Self { snapshot, rules, term, contention, standings, new }
     }
 
     fn yardstick(&self, standing: &Standing<'_>) -> Yardstick {
@@ -173,8 +186,12 @@ impl<'a> Hearing<'a> {
     }
 
     /// Apps that could use GPUs, the worst off first; of equals, who has waited longest.
-    fn by_need(&self) -> Vec<usize> {
-        let demanding = (0..self.standings.len()).filter(|at| self.standings[*at].demands());
+    fn by_need(&self, seating: &Seating<'_>) -> Vec<usize> {
+        let may = |at: &usize| {
+            let standing = &self.standings[*at];
+            standing.demands() && standing.members.iter().any(|member| seating.may_take(member))
+        };
+        let demanding = (0..self.standings.len()).filter(may);
         let mut order: Vec<_> = demanding
             .map(|at| {
                 let standing = &self.standings[at];
@@ -197,13 +214,16 @@ impl<'a> Hearing<'a> {
     }
 
     /// The finished plan: says why others wait, when to decide again, and what to remember.
-    fn close(&self, seating: Seating<'_>, waits: impl Fn(usize) -> Reason) -> Plan {
+    fn close(&self, seating: Seating<'_>, waits: impl Fn(usize) -> Option<Reason>) -> Plan {
         let mut refused = Vec::new();
         for (at, standing) in self.standings.iter().enumerate() {
             let waiting = standing.members.iter().filter(|member| matches!(member.stance, Stance::Waits));
             for member in waiting.filter(|member| !seating.granted.contains(&member.job.spec.id)) {
-                let why = seating.obstacle(member).unwrap_or_else(|| waits(at));
-                refused.push((member.job.spec.id, why));
+                let id = member.job.spec.id;
+                // Where nothing is on offer, whatever was said last holds; somebody new has not heard anything yet.
+                let new = self.new.contains(&id).then_some(Reason::NoRoom);
+                let why = seating.obstacle(member).or_else(|| waits(at)).or(new);
+                refused.extend(why.map(|why| (id, why)));
             }
         }
         let mut plan = Plan { refused, ..seating.plan };
@@ -222,10 +242,11 @@ struct Themis {
 impl Policy for Themis {
     fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
         let hearing = Hearing::new(snapshot, self.rules);
-        let order = hearing.by_need();
-        let asked_count =
-            (((1.0 - self.f) * order.len() as f64).ceil() as usize).clamp(1, order.len().max(1));
+        let seating = hearing.seating();
+        let order = hearing.by_need(&seating);
+        // The knob is written in decimals: 0.3 of 10 are 3, whatever binary makes of it.
+        let asked_count = ((1.0 - self.f) * order.len() as f64 - 1e-9).ceil().max(1.0) as usize;
         let (asked, others) = order.split_at(asked_count.min(order.len()));
-        Market { hearing: &hearing, asked, others, lend: self.lend }.hold()
+        Market { hearing: &hearing, asked, others, lend: self.lend }.hold(seating)
     }
 }

@@ -37,6 +37,13 @@ pub(super) enum First {
     Foretold,
 }
 
+impl First {
+    /// The goal that an app is measured by.
+    pub fn measured(self, goal: Goal) -> Goal {
+        if self == Self::Foretold { goal } else { Goal::AllJobs }
+    }
+}
+
 /// What an app is measured by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Yardstick {
@@ -58,13 +65,13 @@ impl Yardstick {
         lease: Span,
     ) -> Self {
         let gpus = f64::from(snapshot.cluster.capacity_total().0);
-        let goal = if rules.first == First::Foretold { standing.goal } else { Goal::AllJobs };
+        let goal = rules.first.measured(standing.goal);
         let (jobs, apps) =
             (contention.jobs(standing.party, rules.ended), contention.apps_mean(standing.party));
         Self {
             goal,
             outlook: rules.outlook,
-            elapsed_s: snapshot.now.since(standing.opened).seconds(),
+            elapsed_s: contention.lived_s(standing.party),
             // An app of no work at all would have no ratio.
             ideal_s: ideal_seconds(rules.ideal, goal, &jobs, gpus, apps).max(1e-3),
             lease_s: lease.seconds(),

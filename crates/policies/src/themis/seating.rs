@@ -4,8 +4,8 @@ use super::standing::{Member, Stance};
 use crate::fill::Room;
 use crate::placement;
 use evenhand_core::{
-    FreeIndex, GpuSet, Grant, JobId, Locality, ModelIndex, Placer, Plan, Ratio, Reason, Seat, Site, Snapshot,
-    Span,
+    FreeIndex, GpuCount, GpuSet, Grant, Job, JobId, Locality, ModelIndex, Placer, Plan, Ratio, Reason, Seat,
+    Site, Snapshot, Span,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -85,6 +85,17 @@ impl<'a> Seating<'a> {
         }
         ways.sort_by_key(|(pace, model, span)| (Reverse(*pace), *model, *span));
         ways.into_iter().any(|(_, model, span)| self.give(member, model, span, Reason::LeftOver))
+    }
+
+    /// Whether a job could be given GPUs of some model as far as limits go.
+    pub fn may_take(&self, member: &Member<'_>) -> bool {
+        let mut models = self.snapshot.cluster.model_indices();
+        models.any(|model| member.takes(self.snapshot, model) && !self.room.is_over_limit(member.job, model))
+    }
+
+    /// The most GPUs of a model that a job's tenant could still be given.
+    pub fn headroom(&self, job: &Job, model: ModelIndex) -> GpuCount {
+        self.room.most_more(job, model)
     }
 
     /// What is in the way of a job whatever its app bids: no GPU model will do, or a limit of its tenant.

@@ -2,7 +2,6 @@
 //!
 //! A job that belongs to no app is an app of its own.
 
-use super::contention::Contention;
 use evenhand_core::{
     AgentSeat, App, Goal, GpuCount, Job, JobIndex, JobState, Lease, Locality, ModelIndex, Party, Snapshot,
     Span, Time,
@@ -33,7 +32,7 @@ pub(super) struct Member<'a> {
     /// What is left of it.
     pub left: AppJob,
     /// The mean of its speeds over the GPUs of the cluster that it can use, in steps per second.
-    mean_rate: f64,
+    pub mean_rate: f64,
 }
 
 /// An app, or a job that is none's.
@@ -52,10 +51,15 @@ impl<'a> Member<'a> {
         let forecast = snapshot.forecast(index);
         let mean_rate = mean_rate(snapshot, index, job);
         let done = snapshot.done(index, job).steps();
-        // Of a job that nothing is known of, as much is expected to be left as it has done, and a lease's worth at least.
-        let unknown = done + mean_rate * lease.seconds();
-        let total = forecast.total.map_or(done + unknown, |total| total.mean.steps());
-        let alone_s = if mean_rate > 0.0 { (total - done).max(0.0) / mean_rate } else { 0.0 };
+        let a_lease = mean_rate * lease.seconds();
+        let left = match forecast.total {
+            Some(total) if total.mean.steps() > done => total.mean.steps() - done,
+            // A job that has outrun its forecast is not done: it is taken to need what is thought possible, or a lease.
+            Some(total) => (total.high.steps() - done).max(a_lease),
+            // Of a job that nothing is known of, as much is expected to be left as it has done, and a lease's worth.
+            None => done + a_lease,
+        };
+        let alone_s = if mean_rate > 0.0 { left / mean_rate } else { 0.0 };
         let left = AppJob { alone_s, gang: f64::from(job.spec.gpus.min.0) };
         Self { index, job, stance: stance(snapshot, job), left, mean_rate }
     }
@@ -158,8 +162,8 @@ impl Standing<'_> {
         self.members.iter().map(pace).collect()
     }
 
-    fn arrange(&mut self) {
-        let goal = self.goal;
+    /// Puts jobs in the order in which they are given GPUs, for the goal that the app is measured by.
+    fn arrange(&mut self, goal: Goal) {
         self.members.sort_by_key(|member| {
             let left = (member.left.alone_s * 1e3) as u64;
             // To have all done soonest, the longest go first; to have one done soonest, the shortest.
@@ -173,8 +177,8 @@ impl Standing<'_> {
 /// All apps that have jobs, by number.
 pub(super) fn standings<'a>(
     snapshot: &'a Snapshot,
-    contention: &Contention,
     lease: Span,
+    measured: impl Fn(Goal) -> Goal,
 ) -> Vec<Standing<'a>> {
     let mut parties: BTreeMap<Party, Standing<'a>> = BTreeMap::new();
     for (index, job) in snapshot.jobs.iter() {
@@ -183,13 +187,15 @@ pub(super) fn standings<'a>(
             party: *party,
             goal: app.map_or(Goal::AllJobs, |app| app.goal),
             agent: app.map_or(AgentSeat::Inside, |app| app.agent),
-            opened: contention.opened(*party).unwrap_or(app.map_or(job.submitted, |app| app.opened)),
+            opened: app.map_or(job.submitted, |app| app.opened),
             members: Vec::new(),
         });
         standing.members.push(Member::new(snapshot, index, job, lease));
     }
     let mut standings: Vec<_> = parties.into_values().collect();
-    standings.iter_mut().for_each(Standing::arrange);
+    for standing in &mut standings {
+        standing.arrange(measured(standing.goal));
+    }
     standings
 }
 

@@ -31,12 +31,18 @@ pub fn auctions(report: &Report) -> String {
         card(
             "Kept of what was won",
             &percent(auctions.kept_fraction_mean()),
-            "What a winner may keep on average. The rest is its payment: what its presence costs the other bidders.",
+            "What a winner may keep on average. The rest is its payment: what its presence costs the other bidders. Whole gangs are kept \
+             or not by lot.",
         ),
         card(
             "Left over",
             &percent(auctions.given as f64 / auctions.offered as f64),
             "Of the GPUs offered, those that went to apps that were not asked, or were lent to bidders.",
+        ),
+        card(
+            "Asked in vain",
+            &percent(auctions.without_bid as f64 / auctions.asked as f64),
+            "Of the invitations, those to apps that could not use what was offered, such as a gang that did not fit.",
         ),
     ];
     let largest = auctions.largest();
@@ -61,7 +67,7 @@ fn one(held: &Held, open: bool) -> String {
         .gifts
         .iter()
         .take(ROWS_MAX)
-        .map(|(party, gpus)| format!("{} {}", party_name(*party), gpus.0))
+        .map(|(party, gpus)| format!("{} ({})", party_name(*party), gpus.0))
         .collect();
     let gifts = if gifts.is_empty() { "nobody".to_owned() } else { gifts.join(", ") };
     let gap = match held.quality {
@@ -69,7 +75,7 @@ fn one(held: &Held, open: bool) -> String {
         _ => String::new(),
     };
     format!(
-        r#"<details{open}><summary>Round {}, after {}: {} GPUs offered to {} of {} apps{gap}</summary>{}<p class="soft">{}Left over to: {}.</p></details>"#,
+        r#"<details{open}><summary>Round {}, after {}: {} GPUs offered to {} of {} apps{gap}</summary>{}<p class="soft">{}Left over, in GPUs: {}.</p></details>"#,
         held.round.0,
         escape(&duration(held.at.seconds())),
         auction.offered.0,
