@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use evenhand_core::{Auction, Command, GpuCount, JobId, Parameters, Party, Policy, Ratio, Reason, Record};
+use evenhand_core::{
+    Auction, Command, Goal, GpuCount, JobId, Parameters, Party, Policy, Ratio, Reason, Record, Span,
+};
 use evenhand_policies::{POLICIES, find};
 use evenhand_tests::Stage;
 use std::sync::Arc;
@@ -138,4 +140,63 @@ fn an_app_that_waits_is_told_why() {
     assert!(text.iter().any(|line| line.contains("its app was offered 1 GPU, bid rho")), "{text:?}");
     assert!(text.iter().any(|line| line.contains("lost to app 0 at rho")), "{text:?}");
     assert!(text.last().unwrap().starts_with("finished"), "{text:?}");
+}
+
+/// Whatever is left of its goal, an app that is asked and could run makes a bid, so nothing idles even where nothing is lent.
+#[test]
+fn an_app_alone_gets_on_even_where_nothing_is_lent() {
+    for goal in [Goal::AllJobs, Goal::FirstToTarget] {
+        let mut stage = Stage::new("v100=4", 4).tenant("ann").app_with(|app| app.app.goal = goal);
+        for length in [600, 900, 1200, 3000, 5000, 8000] {
+            stage = stage.job(0, 1, length);
+        }
+        let (ends, records) = stage.play(themis(&[("spare", "idle")]));
+        assert_eq!(ends.len(), 6, "{goal:?}");
+        let in_vain =
+            |auction: &Arc<Auction>| auction.bidders.iter().any(|bidder| bidder.wanted == GpuCount(0));
+        assert!(!auctions(&records).iter().any(in_vain), "{goal:?}: an app was asked in vain");
+    }
+}
+
+/// What the ended jobs of an app had done counts in full, however rarely decisions are taken.
+#[test]
+fn the_ratio_of_an_app_does_not_depend_on_the_length_of_rounds() {
+    let worst = |round: Span| {
+        let mut stage = Stage::new("v100=1", 1).tenant("ann").app();
+        for _ in 0..6 {
+            stage = stage.job(0, 1, 900);
+        }
+        stage = stage.app().job(0, 1, 5400);
+        stage.engine.round = round;
+        let (_, records) = stage.play(themis(&[("f", "0.5"), ("lease", "15m")]));
+        let befores = auctions(&records).into_iter().flat_map(|auction| auction.bidders.clone());
+        befores.map(|bidder| bidder.before.get()).fold(0.0, f64::max)
+    };
+    let (often, rarely) = (worst(Span::from_secs(30)), worst(Span::from_minutes(60)));
+    assert!((often - rarely).abs() < 0.02, "{often} is not {rarely}");
+}
+
+#[test]
+fn an_app_whose_tenant_is_at_its_limit_is_not_asked() {
+    let limit = evenhand_core::PerModel::all(GpuCount(1));
+    let stage = Stage::new("v100=4", 4)
+        .tenant("small")
+        .limit(limit)
+        .app()
+        .job(0, 1, 3000)
+        .job(0, 1, 3000)
+        .tenant("large")
+        .app()
+        .job(600, 1, 3000)
+        .job(600, 1, 3000);
+    let (_, records) = stage.play(themis(&[("f", "0.5")]));
+    let later = records.iter().filter(|record| record.now.seconds() > 0.0 && record.now.seconds() < 1200.0);
+    let asked: Vec<Party> = later
+        .filter_map(|record| record.decision.as_ref()?.auction.clone())
+        .flat_map(|auction| auction.bidders.iter().map(|bidder| bidder.party).collect::<Vec<_>>())
+        .collect();
+    assert!(
+        !asked.is_empty() && asked.iter().all(|party| *party == Party::App(evenhand_core::AppId(1))),
+        "{asked:?}"
+    );
 }
