@@ -133,11 +133,16 @@ pub fn nash_over_time(market: &MarketOverTime, effort: &Effort) -> Result<Divisi
     }
     let flat = market.flat();
     let goods = Goods::of(&flat);
-    let division = nash(&goods.market, effort)?;
-    let (shares, prices) = goods.apart(&flat, &division);
+    let mut division = nash(&goods.market, effort)?;
+    (division.shares, division.prices) = goods.apart(&flat, &division);
+    if division.gap() > effort.gap {
+        // Where ties stop the method early, the same market with its goods apart may get further.
+        division =
+            Some(nash(&flat, effort)?).filter(|other| other.gap() < division.gap()).unwrap_or(division);
+    }
     Ok(DivisionOverTime {
-        rounds: by_round(&shares, &market.capacity),
-        prices: in_rounds(&prices, market.capacity.columns()),
+        rounds: by_round(&division.shares, &market.capacity),
+        prices: in_rounds(&division.prices, market.capacity.columns()),
         value: division.value,
         bound: division.bound,
         steps: division.steps,
