@@ -67,13 +67,18 @@ fn clear(market: &Market, effort: &Effort) -> Division {
     let mut tau: f64 = if effort.prices.is_some() || sampled.is_some() { 1e-2 } else { 0.2 };
     let effort = &Effort { prices: effort.prices.clone().or(sampled), ..effort.clone() };
     let mut search = Newton::new(market, effort);
+    // With many ties the last prices need not be the best: rounding decides who buys what long before the smoothing is gone.
+    let mut best: Option<Division> = None;
     loop {
         search.minimise(tau);
-        let division = search.division(tau);
-        let division =
-            polish::exact(&search, tau).filter(|exact| exact.gap() < division.gap()).unwrap_or(division);
-        if division.gap() <= effort.gap || tau <= TAU_MIN || search.steps >= effort.steps {
-            return division;
+        for division in [Some(search.division(tau)), polish::exact(&search, tau)].into_iter().flatten() {
+            if best.as_ref().is_none_or(|best| division.gap() < best.gap()) {
+                best = Some(division);
+            }
+        }
+        let done = tau <= TAU_MIN || search.steps >= effort.steps;
+        if let Some(division) = best.take_if(|best| done || best.gap() <= effort.gap) {
+            return Division { steps: search.steps, ..division };
         }
         tau *= 0.2;
     }
