@@ -409,6 +409,8 @@ pub enum Bench {
     Share(BenchShare),
     /// Auctions of whole GPUs with payments: who wins what, and what it may keep
     Auction(BenchAuction),
+    /// Plans of a window of rounds: time and gap, against an integer program where it can be waited for
+    Plan(BenchPlan),
 }
 
 /// Arguments of `bench share`.
@@ -432,6 +434,17 @@ pub struct BenchShare {
 #[derive(Debug, Args)]
 pub struct BenchAuction {
     /// Where the bids come from
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `bench plan`.
+#[derive(Debug, Args)]
+pub struct BenchPlan {
+    /// Where the windows come from
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print one JSON document instead of a table

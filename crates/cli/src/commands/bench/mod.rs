@@ -2,6 +2,7 @@
 
 pub mod auction;
 mod bids;
+pub mod plan;
 mod scale;
 pub mod share;
 mod throughput;
