@@ -28,7 +28,7 @@ const STALLED_ROUNDS_MAX: u32 = 1000;
 /// Rounds in which no work was done that lasts, after which none ever will be.
 const FUTILE_ROUNDS_MAX: u32 = 10_000;
 
-/// The least time between two words of a job about how far it is.
+/// The least time between two words of a job about how far it is, unless it is set.
 const PROGRESS_EVERY: Span = Span::from_minutes(30);
 
 /// A job that has been submitted and has not ended.
@@ -77,6 +77,8 @@ pub struct World {
     known_leases: Vec<u64>,
     /// Crashes that were asked for.
     crashes: BTreeMap<JobId, Span>,
+    /// The least time between two words of a job about how far it is.
+    progress_every: Span,
     idle_rounds: u32,
     /// Rounds since some job last saved work that it had not saved before.
     futile_rounds: u32,
@@ -111,6 +113,7 @@ impl World {
             occupied: Occupied::new(nodes.len()),
             known_leases: Vec::new(),
             crashes: BTreeMap::new(),
+            progress_every: PROGRESS_EVERY,
             idle_rounds: 0,
             futile_rounds: 0,
             workload,
@@ -122,6 +125,12 @@ impl World {
     /// Replaces the rule by which jobs on one GPU slow each other down.
     pub fn with_interference(mut self, interference: Box<dyn TrueInterference>) -> Self {
         self.interference = interference;
+        self
+    }
+
+    /// Lets jobs say at every renewal how far they are, but not more often than this.
+    pub fn with_progress_every(mut self, span: Span) -> Self {
+        self.progress_every = span;
         self
     }
 

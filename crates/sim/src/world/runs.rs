@@ -1,6 +1,6 @@
 //! Runs: leases start, go on, are told to stop, and end.
 
-use super::{PROGRESS_EVERY, World};
+use super::World;
 use crate::agenda::Item;
 use crate::execution::{Progressing, Turn, slowdown};
 use crate::truth::{alone, regime_at};
@@ -170,9 +170,10 @@ impl World {
     }
 
     pub(super) fn renew(&mut self, id: LeaseId, expires: Time) {
+        let every = self.progress_every;
         let Some(run) = self.running.get_mut(&id) else { return };
         run.lease.expires = run.lease.expires.max(expires);
-        if let Some((done, saved)) = run.report(self.now, PROGRESS_EVERY) {
+        if let Some((done, saved)) = run.report(self.now, every) {
             self.ready.push_back(Event::Progress {
                 lease: id,
                 done,
