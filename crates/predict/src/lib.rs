@@ -2,7 +2,9 @@
 
 mod curves;
 mod declared;
+mod dirichlet;
 mod measured;
+mod regimes;
 
 use evenhand_core::Predictor;
 
@@ -18,7 +20,8 @@ pub struct PredictorEntry {
 }
 
 /// All predictors.
-pub const PREDICTORS: &[PredictorEntry] = &[declared::ENTRY, measured::ENTRY, curves::ENTRY];
+pub const PREDICTORS: &[PredictorEntry] =
+    &[declared::ENTRY, measured::ENTRY, curves::ENTRY, dirichlet::ENTRY, regimes::ENTRY];
 
 /// The predictor of someone who chose none.
 pub const DEFAULT_PREDICTOR: &str = "declared";
