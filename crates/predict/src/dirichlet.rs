@@ -95,7 +95,9 @@ impl Expected {
         let mut epochs: Vec<f64> = restated.collect();
         let left: f64 = epochs.iter().sum();
         let scale = (all - past) / (left + 1.0).floor().max(all - past).max(1.0);
-        epochs.iter_mut().for_each(|epochs| *epochs *= scale);
+        for epochs in &mut epochs {
+            *epochs *= scale;
+        }
         Some(Self { epochs, current: current.unwrap_or(0), epoch })
     }
 

@@ -3,8 +3,9 @@
 //! ```text
 //! track        the regimes of a job over its work; those of the last jobs of each kind are kept
 //! voice        one way to foretell the rest of a job (see `outlook`): nothing changes, the published formula, earlier jobs
-//! score        the logarithm of the density that a voice gave to what came, asked in hindsight at six points of every job
-//! weight       of a voice: exp(n * mean score), of its kind so far, shrunk towards that of all jobs
+//! b            of a voice: how far off its mean was, as a logarithm, asked in hindsight at six points of every job that ends; the mean of
+//!              the kind so far, shrunk towards that of all jobs
+//! weight       of a voice: b^-8, as after eight jobs by the mean log score of a Laplace density of scale b, which is -ln 2b - 1
 //! interval     the deviation of the weighted possibilities, times what covered 80 % of the last jobs at that point
 //! ```
 //!

@@ -114,7 +114,11 @@ pub(super) fn cases<'a>(
         like(4, track, (track.total / own.total, power), own.likeness_in_number(track));
     }
     let mut sums = [0.0; VOICES];
-    cases.iter().for_each(|case| sums[case.voice] += case.weight);
-    cases.iter_mut().for_each(|case| case.weight /= sums[case.voice].max(1e-300));
+    for case in &cases {
+        sums[case.voice] += case.weight;
+    }
+    for case in &mut cases {
+        case.weight /= sums[case.voice].max(1e-300);
+    }
     cases
 }

@@ -19,11 +19,11 @@ const ASKED_AT: [f64; 6] = [0.03, 0.1, 0.25, 0.5, 0.7, 0.88];
 /// At each of them it makes a difference whether the job is as fast as it is known to get.
 const SITUATIONS: usize = 2 * ASKED_AT.len();
 
-/// How much an old score counts after another job, among all jobs and within a kind.
+/// How much an old error counts after another job, among all jobs and within a kind.
 const ALL_FADE: f64 = 0.98;
 const KIND_FADE: f64 = 0.9;
 
-/// Jobs that the scores of all are worth within a kind.
+/// Jobs that the errors of all are worth within a kind.
 const ALL_WORTH: f64 = 8.0;
 
 /// How sharply voices are told apart: one that is twice as far off counts two to this power times less.
@@ -47,16 +47,16 @@ const ERRORS_MAX: usize = 64;
 /// What all voices together are never surer than: the deviation of a logarithm.
 const SPREAD_MIN: f64 = 0.03;
 
-/// A sum of scores that fades, and their number.
+/// A sum of errors that fades, and their number.
 #[derive(Clone, Copy, Debug, Default)]
-struct Score {
+struct Off {
     sum: f64,
     count: f64,
 }
 
-impl Score {
-    fn add(&mut self, score: f64, fade: f64) {
-        self.sum = self.sum * fade + score;
+impl Off {
+    fn add(&mut self, off: f64, fade: f64) {
+        self.sum = self.sum * fade + off;
         self.count = self.count * fade + 1.0;
     }
 
@@ -69,7 +69,7 @@ impl Score {
 #[derive(Clone, Debug, Default)]
 struct Memory {
     tracks: Vec<Track>,
-    scores: [[Score; VOICES]; SITUATIONS],
+    offs: [[Off; VOICES]; SITUATIONS],
     heard: Time,
 }
 
@@ -77,9 +77,9 @@ struct Memory {
 #[derive(Clone, Debug)]
 pub(super) struct Records {
     kinds: BTreeMap<Kind, Memory>,
-    /// The last tracks of all kinds in which something changed.
+    /// The last tracks of all kinds.
     all: Vec<Track>,
-    scores: [[Score; VOICES]; SITUATIONS],
+    offs: [[Off; VOICES]; SITUATIONS],
     /// Logarithms of what came over what was expected, in deviations, in the order in which they came.
     errors: [VecDeque<f64>; SITUATIONS],
     /// Whether any job ever changed.
@@ -93,7 +93,7 @@ impl Default for Records {
         Self {
             kinds: BTreeMap::new(),
             all: Vec::new(),
-            scores: Default::default(),
+            offs: Default::default(),
             errors: std::array::from_fn(|_| normal.clone()),
             changes: false,
         }
@@ -115,7 +115,9 @@ impl Belief<'_> {
     /// How far off each voice was.
     fn off(&self, came: f64) -> [Option<f64>; VOICES] {
         let mut means = [0.0; VOICES];
-        self.cases.iter().for_each(|case| means[case.voice] += case.weight * case.units);
+        for case in &self.cases {
+            means[case.voice] += case.weight * case.units;
+        }
         std::array::from_fn(|voice| {
             let weight = self.weights[voice];
             (weight > 0.0).then(|| (means[voice] / weight / came).ln().abs())
@@ -145,7 +147,9 @@ impl Records {
         let at_top = -own.slowness_at(done).ln() > top - TOP_CLOSE;
         let asked = asked(done / own.total) + if at_top { ASKED_AT.len() } else { 0 };
         let weights = self.weights(memory, asked, &cases);
-        cases.iter_mut().for_each(|case| case.weight *= weights[case.voice]);
+        for case in &mut cases {
+            case.weight *= weights[case.voice];
+        }
         // Nothing is slower than all that may come, or faster than all the rest at its highest speed.
         let (rest, now) = (own.total - done, own.slowness_at(done));
         let bounds = cases.iter().fold((rest * (-top).exp(), rest * now.max(1.0)), |(least, most), case| {
@@ -158,10 +162,12 @@ impl Records {
     /// How much each voice counts that says something.
     fn weights(&self, memory: Option<&Memory>, asked: usize, cases: &[Case<'_>]) -> [f64; VOICES] {
         let mut speaks = [false; VOICES];
-        cases.iter().for_each(|case| speaks[case.voice] = true);
-        let of_kind = memory.map_or([Score::default(); VOICES], |memory| memory.scores[asked]);
+        for case in cases {
+            speaks[case.voice] = true;
+        }
+        let of_kind = memory.map_or([Off::default(); VOICES], |memory| memory.offs[asked]);
         let merit = |voice: usize| {
-            let all = self.scores[asked][voice].mean().unwrap_or(ERRORS_UNKNOWN[voice]);
+            let all = self.offs[asked][voice].mean().unwrap_or(ERRORS_UNKNOWN[voice]);
             let own = of_kind[voice];
             // The logarithm of a Laplace density of this scale, on average, but for a constant.
             -SHARPNESS * ((own.sum + ALL_WORTH * all) / (own.count + ALL_WORTH)).max(ERROR_MIN).ln()
@@ -219,15 +225,15 @@ impl Records {
     /// What everybody would have said of a job after `done` steps, against what came.
     fn ask(&mut self, kind: &Kind, spec: &JobSpec, own: &Track, done: f64) {
         let came = own.units(done, own.total).max(1e-9);
-        let (scores, error, asked) = self.believe(spec, &own.until(done), done, |belief| {
+        let (offs, error, asked) = self.believe(spec, &own.until(done), done, |belief| {
             let spread = moments(&belief.cases).1;
             (belief.off(came), (came / belief.units.mean).ln() / spread, belief.asked)
         });
         let memory = self.kinds.entry(kind.clone()).or_default();
-        for (voice, score) in scores.iter().enumerate() {
-            if let Some(score) = score {
-                self.scores[asked][voice].add(*score, ALL_FADE);
-                memory.scores[asked][voice].add(*score, KIND_FADE);
+        for (voice, off) in offs.iter().enumerate() {
+            if let Some(off) = off {
+                self.offs[asked][voice].add(*off, ALL_FADE);
+                memory.offs[asked][voice].add(*off, KIND_FADE);
             }
         }
         let errors = &mut self.errors[asked];
