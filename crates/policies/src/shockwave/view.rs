@@ -20,6 +20,10 @@ pub(super) struct View<'a> {
     pub done_s: f64,
     /// R: seconds that it is believed to need still, alone on its gang of its fastest model.
     pub left_s: f64,
+    /// Seconds of the current epoch, at the speed in force.
+    epoch_now_s: f64,
+    /// Seconds of the current epoch that are still to come.
+    epoch_left_s: f64,
     /// Its speed on each model against the fastest, 0 where it cannot run.
     pub rates: Vec<f64>,
 }
@@ -55,7 +59,11 @@ impl<'a> View<'a> {
         // Of a job that nothing is known of, as much is expected to be left as it has done.
         let left_s = known.map_or(if best > 0.0 { done / best } else { 0.0 }, |left| left.mean).max(1.0);
         let epochs = (total / epoch).ceil().max(1.0);
+        let in_epoch = done / epoch - (done / epoch).floor();
+        let epoch_now_s = if best > 0.0 { epoch / best } else { left_s };
         Self {
+            epoch_now_s,
+            epoch_left_s: epoch_now_s * (1.0 - in_epoch),
             index,
             job,
             gang: job.spec.gpus.min.0,
@@ -69,7 +77,10 @@ impl<'a> View<'a> {
 
     /// d: mean seconds of its epochs until now, the current one included.
     pub fn epoch_s(&self) -> f64 {
-        if self.done > 0.0 { self.done_s / self.done } else { self.left_s / self.epochs }
+        if self.done >= self.epochs {
+            return self.epoch_now_s;
+        }
+        (self.done_s + self.epoch_left_s) / (self.done + 1.0)
     }
 }
 
