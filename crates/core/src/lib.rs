@@ -5,6 +5,7 @@
 //! Nothing in here performs I/O, reads a clock, or knows which world it is in.
 
 mod agent;
+mod ahead;
 mod balance;
 mod class;
 mod cluster;
@@ -33,6 +34,7 @@ pub use agent::{
     AGENT_VERSION, Agent, AgentSeat, Answer, Auction, BID_ROWS_MAX, BidError, BidRow, BidTable, Bidder,
     Invitation, Offer, OfferedNode, Part, RawBid, RawRow, RhoQuery, RhoReport,
 };
+pub use ahead::{Ahead, Foreseen, Turns};
 pub use balance::Balances;
 pub use class::{Class, ClassKey, Classes};
 pub use cluster::{Cluster, GpuModel, Health, Host, MODELS_MAX, Node, Rack};

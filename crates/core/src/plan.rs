@@ -1,7 +1,7 @@
 //! Everything a policy may say, and the check that it may be said.
 
 use crate::{
-    AppId, Auction, ClassIndex, GpuCount, GpuSet, Invitation, Job, JobId, JobState, Locality, Memory,
+    Ahead, AppId, Auction, ClassIndex, GpuCount, GpuSet, Invitation, Job, JobId, JobState, Locality, Memory,
     ModelIndex, PerModel, Ratio, Reason, Snapshot, Span, TenantId, Time,
 };
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,8 @@ pub struct Plan {
     pub invitation: Option<Invitation>,
     /// The auction that the grants came out of.
     pub auction: Option<Arc<Auction>>,
+    /// The window that was planned and what it foresees, if it was planned anew.
+    pub ahead: Option<Arc<Ahead>>,
     /// Decide again by then at the latest, whatever happens.
     pub again: Option<Time>,
     /// What the policy wants to find in `previous` next time.

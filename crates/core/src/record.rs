@@ -1,8 +1,8 @@
 //! The ledger's lines: what happened, what was decided, and what is worth noting about it.
 
 use crate::{
-    Abilities, Auction, Choice, Command, Event, GpuCount, JobId, LeaseId, Limits, NodeId, Occasion, Party,
-    PerModel, PlanError, PolicyError, Quality, Reason, Round, Span, Time,
+    Abilities, Ahead, Auction, Choice, Command, Event, GpuCount, JobId, LeaseId, Limits, NodeId, Occasion,
+    Party, PerModel, PlanError, PolicyError, Quality, Reason, Round, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -107,6 +107,9 @@ pub struct Decision {
     /// The auction it came out of, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auction: Option<Arc<Auction>>,
+    /// The window that was planned, if one was planned anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<Arc<Ahead>>,
 }
 
 fn is_rule(quality: &Quality) -> bool {

@@ -75,6 +75,7 @@ impl Engine {
             quality: plan.quality,
             shares: self.changed_shares(&plan),
             auction: plan.auction.take(),
+            ahead: plan.ahead.take(),
         });
         self.state.previous = Some(Arc::new(plan));
     }
