@@ -97,6 +97,19 @@ fn lowered(tables: &Tables, left: f64, known: Option<&[f64]>) -> Vec<f64> {
     prices
 }
 
+/// The prices, with 0 for models of which no more is wanted for nothing than there is: a search by halves never gets there.
+pub(super) fn scarce(tables: &Tables, priced: &Priced) -> Vec<f64> {
+    let mut used = vec![0.0; tables.models()];
+    let mut free = |model: usize| {
+        let mut prices = priced.prices.clone();
+        prices[model] = 0.0;
+        dual(tables, &prices, priced.left, &mut used);
+        used[model] <= f64::from(tables.capacity[model]) * tables.rounds as f64
+    };
+    let price = |(model, price): (usize, &f64)| if free(model) { 0.0 } else { *price };
+    priced.prices.iter().enumerate().map(price).collect()
+}
+
 /// What plans that leave this much are worth at most; `used` becomes the GPU-rounds wanted of each model.
 pub(super) fn dual(tables: &Tables, prices: &[f64], left: f64, used: &mut [f64]) -> f64 {
     used.fill(0.0);

@@ -100,7 +100,7 @@ fn one_model(tables: &Tables) -> WindowPlan {
             }
         }
     }
-    finished(&order::ordered(&best), value, bound)
+    finished(&order::ordered(&best), value, bound, prices.to_vec())
 }
 
 /// A schedule as packing.
@@ -114,14 +114,15 @@ fn packed<'a>(course: &'a Course<'a>, turns: &Turns) -> Packing<'a> {
     packing
 }
 
-fn finished(packing: &Packing<'_>, value: f64, bound: f64) -> WindowPlan {
+fn finished(packing: &Packing<'_>, value: f64, bound: f64, prices: Vec<f64>) -> WindowPlan {
     let tables = packing.course.tables;
-    told(tables, |item, round| packing.is_on(item, round).then(|| packing.course.model[item]), value, bound)
+    let turn = |item: usize, round: usize| packing.is_on(item, round).then(|| packing.course.model[item]);
+    WindowPlan { value, bound, prices, ..told(tables, turn) }
 }
 
 /// The plan in which an item runs in a round on a model, or does not.
-fn told(tables: &Tables, turn: impl Fn(usize, usize) -> Option<usize>, value: f64, bound: f64) -> WindowPlan {
-    let mut plan = WindowPlan { value, bound, ..nothing(tables) };
+fn told(tables: &Tables, turn: impl Fn(usize, usize) -> Option<usize>) -> WindowPlan {
+    let mut plan = nothing(tables);
     for item in 0..tables.items() {
         for round in 0..tables.rounds {
             if let Some(model) = turn(item, round) {
@@ -143,6 +144,7 @@ fn nothing(tables: &Tables) -> WindowPlan {
         value,
         bound: value,
         empty: value,
+        prices: vec![0.0; tables.models()],
     }
 }
 

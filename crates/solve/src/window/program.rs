@@ -132,6 +132,9 @@ pub struct WindowPlan {
     pub bound: f64,
     /// What doing nothing is worth.
     pub empty: f64,
+    /// To look at: what one more GPU of each model in one round would add at the bound, packing aside; 0 where no more are wanted than
+    /// there are.
+    pub prices: Vec<f64>,
 }
 
 impl WindowPlan {

@@ -28,10 +28,13 @@ pub(super) fn models(tables: &Tables) -> WindowPlan {
         (tables.empty(), Packing::new(course, vec![0; tables.items()]))
     });
     let bound = priced.bound.max(value);
+    let scarce = mixed::scarce(tables, &priced);
     match exactly(tables, &priced.prices, value) {
-        Found::Better(better, turns) => by_urgency(tables, &turns, better),
-        Found::NothingBetter => finished(&order::ordered(&packing), value, value),
-        Found::GivenUp => finished(&order::ordered(&packing), value, bound),
+        Found::Better(better, turns) => {
+            WindowPlan { value: better, bound: better, prices: scarce, ..by_urgency(tables, &turns) }
+        }
+        Found::NothingBetter => finished(&order::ordered(&packing), value, value, scarce),
+        Found::GivenUp => finished(&order::ordered(&packing), value, bound, scarce),
     }
 }
 
@@ -84,7 +87,7 @@ fn works(tables: &Tables) -> Vec<f64> {
 }
 
 /// The same rounds, the one with the most urgency first: with models mixed, nothing else is as easily moved.
-fn by_urgency(tables: &Tables, turns: &Turns, value: f64) -> WindowPlan {
+fn by_urgency(tables: &Tables, turns: &Turns) -> WindowPlan {
     let mut weights = vec![0.0; tables.rounds];
     for (urgency, turns) in tables.urgency.iter().zip(turns) {
         let count = turns.iter().flatten().count().max(1) as f64;
@@ -94,5 +97,5 @@ fn by_urgency(tables: &Tables, turns: &Turns, value: f64) -> WindowPlan {
     }
     let mut order: Vec<usize> = (0..tables.rounds).collect();
     order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]).then(a.cmp(b)));
-    told(tables, |item, round| turns[item][order[round]], value, value)
+    told(tables, |item, round| turns[item][order[round]])
 }

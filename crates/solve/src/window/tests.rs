@@ -264,3 +264,19 @@ mod exhaustive {
         }
     }
 }
+
+#[test]
+fn a_gpu_has_a_price_only_where_more_are_wanted_than_there_are() {
+    let items = || vec![item(1, &[3.0, 1.0], 0.0), item(1, &[2.0, 0.5], 0.0)];
+    let price = |gpus: u32| plan_window(&window(2, gpus, items()), 0).unwrap().prices[0];
+    // One GPU does the two best rounds; a third would bring 1, and without the second 2 would be lost.
+    assert!((1.0..=2.0).contains(&price(1)), "{}", price(1));
+    assert!(price(2).abs() < 1e-12, "{}", price(2));
+    // Of the second model, on which only one of them runs, nobody wants more than there is.
+    let mut mixed = window(2, 1, items());
+    mixed.capacity.push(4);
+    mixed.items[0].rates = vec![1.0, 0.0];
+    mixed.items[1].rates = vec![1.0, 1.0];
+    let prices = plan_window(&mixed, 0).unwrap().prices;
+    assert!(prices.len() == 2 && prices[1].abs() < 1e-12, "{prices:?}");
+}
