@@ -2,15 +2,17 @@
 //! leaves idle are filled.
 
 use super::fair_finish::FairFinish;
+use super::foresight::foreseen;
 use super::view::View;
 use crate::fill::Room;
 use evenhand_core::{
-    Grant, JobId, Memory, ModelIndex, Occasion, Others, Plan, PolicyError, Quality, Reason, Site, Snapshot,
-    Span,
+    Ahead, GpuCount, Grant, JobId, Memory, ModelIndex, Occasion, Others, Plan, PolicyError, Quality, Reason,
+    Site, Snapshot, Span,
 };
 use evenhand_solve::{Window, WindowPlan, plan_window};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What a window is planned for, and what is done with what it leaves.
 pub(super) trait Objective {
@@ -74,8 +76,13 @@ impl Pace {
         if jobs != books.jobs || changed || books.age >= self.replan.min(self.rounds as u64) {
             let outlook = self.outlook(snapshot, &views, &books.fair);
             let planned = self.plan(&outlook, objective, snapshot.seed)?;
-            (books.plan, books.gap) = (planned.0, planned.1);
+            // Without GPUs nothing can be foreseen.
+            let foresees = snapshot.cluster.capacity_total() > GpuCount::ZERO;
+            let ahead = foresees.then(|| Arc::new(self.told(&outlook, &planned, &books.jobs)));
+            (books.plan, books.gap) = (named(&outlook, &planned), planned.gap());
             (books.jobs, books.batches, books.age) = (jobs, batches, 0);
+            let plan = self.carry_out(snapshot, objective, &views, books);
+            return Ok(Plan { ahead, ..plan });
         }
         Ok(self.carry_out(snapshot, objective, &views, books))
     }
@@ -94,14 +101,26 @@ impl Pace {
         outlook: &Outlook<'_>,
         objective: &dyn Objective,
         tie: u64,
-    ) -> Result<(Vec<Vec<(JobId, ModelIndex)>>, f64), PolicyError> {
+    ) -> Result<WindowPlan, PolicyError> {
         let broken = |_| PolicyError::Numerical { step: "the window".into() };
-        let plan: WindowPlan = plan_window(&objective.window(outlook), tie).map_err(broken)?;
-        let named = |(items, models): (&Vec<usize>, &Vec<usize>)| {
-            let pairs = items.iter().zip(models);
-            pairs.map(|(item, model)| (outlook.views[*item].job.spec.id, ModelIndex(*model as u16))).collect()
+        plan_window(&objective.window(outlook), tie).map_err(broken)
+    }
+
+    /// The window as reports tell it: whoever runs in it, and whoever was not `known` before.
+    fn told(&self, outlook: &Outlook<'_>, plan: &WindowPlan, known: &BTreeSet<JobId>) -> Ahead {
+        let news =
+            |item: &usize| plan.counts[*item] > 0 || !known.contains(&outlook.views[*item].job.spec.id);
+        let mut ahead = Ahead {
+            rounds: self.rounds as u32,
+            round: self.round,
+            gain: plan.value - plan.empty,
+            jobs: (0..outlook.views.len()).filter(news).map(|item| foreseen(outlook, plan, item)).collect(),
+            ..Ahead::default()
         };
-        Ok((plan.rounds.iter().zip(&plan.models).map(named).collect(), plan.gap()))
+        for (model, price) in plan.prices.iter().enumerate() {
+            ahead.prices[ModelIndex(model as u16)] = *price;
+        }
+        ahead
     }
 
     /// One round of the plan, and whoever fits beside it.
@@ -178,4 +197,13 @@ impl Pace {
             }
         }
     }
+}
+
+/// The plan with the names of jobs and GPU models.
+fn named(outlook: &Outlook<'_>, plan: &WindowPlan) -> Vec<Vec<(JobId, ModelIndex)>> {
+    let turn = |(items, models): (&Vec<usize>, &Vec<usize>)| {
+        let pairs = items.iter().zip(models);
+        pairs.map(|(item, model)| (outlook.views[*item].job.spec.id, ModelIndex(*model as u16))).collect()
+    };
+    plan.rounds.iter().zip(&plan.models).map(turn).collect()
 }

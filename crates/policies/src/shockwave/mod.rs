@@ -15,6 +15,7 @@
 
 mod ahead;
 mod fair_finish;
+mod foresight;
 mod plus;
 mod view;
 
