@@ -101,6 +101,11 @@ impl Book {
         self.active() - self.running
     }
 
+    /// What an active job asks for.
+    pub fn spec(&self, job: JobId) -> Option<&Arc<JobSpec>> {
+        self.jobs.get(&job).map(|job| &job.spec)
+    }
+
     /// When the active jobs without an app were submitted.
     pub fn active_alone(&self) -> impl Iterator<Item = Time> {
         self.jobs.values().filter(|job| job.spec.app.is_none()).map(|job| job.submitted)

@@ -2,8 +2,8 @@
 
 use crate::page::text::{amount, duration};
 use evenhand_core::{
-    AppId, Auction, Command, EndCause, Event, GpuCount, JobId, Lease, LeaseId, Note, Outcome, Party, Record,
-    Round, StopReason, Time,
+    Ahead, AppId, Auction, Command, EndCause, Event, GpuCount, JobId, Lease, LeaseId, Note, Outcome, Party,
+    Record, Round, StopReason, Time,
 };
 use serde::Serialize;
 
@@ -36,6 +36,7 @@ enum Kind {
     Own,
     Lost,
     NotAsked,
+    Ahead,
 }
 
 /// What a ledger says of one job.
@@ -79,6 +80,11 @@ impl Explanation {
             && let Some(auction) = &decision.auction
         {
             self.auction(record.now, decision.round, auction);
+        }
+        if let Some(decision) = &record.decision
+            && let Some(ahead) = &decision.ahead
+        {
+            self.ahead(record.now, decision.round, ahead);
         }
         for note in &record.notes {
             if let Note::Waits { job, reason } = note
@@ -168,7 +174,33 @@ impl Explanation {
         if self.lease.is_some() {
             return;
         }
-        let line = Line { at_s: now.seconds(), text, times: 1, kind };
+        self.add(Line { at_s: now.seconds(), text, times: 1, kind });
+    }
+
+    /// When a job without GPUs is to run, as far as is planned; of a job that was planned before and is not named, nothing is.
+    fn ahead(&mut self, now: Time, round: Round, ahead: &Ahead) {
+        if self.lease.is_some() {
+            return;
+        }
+        let foreseen = ahead.of(self.job);
+        let first = foreseen.and_then(|foreseen| foreseen.turns.first());
+        if first.is_some_and(|turns| turns.first == 0) {
+            return;
+        }
+        let turn = first.map_or_else(
+            || format!("has no turn for it in the next {} rounds", ahead.rounds),
+            |turns| format!("has it run {} rounds from now", turns.first),
+        );
+        let done = foreseen.map_or_else(String::new, |foreseen| {
+            format!(", and done in {}", duration(foreseen.finish.since(now).seconds()))
+        });
+        let text = format!("round {}: the plan ahead {turn}{done}", round.0);
+        self.add(Line { at_s: now.seconds(), text, times: 1, kind: Kind::Ahead });
+    }
+
+    /// Adds a line, or puts it in the place of one of its kind.
+    fn add(&mut self, line: Line) {
+        let kind = line.kind;
         match self.lines.last_mut() {
             Some(last) if last.kind == kind && kind != Kind::Own => {
                 *last = Line { times: last.times + 1, ..line };

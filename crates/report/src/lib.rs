@@ -6,6 +6,7 @@
 //!
 //! Nothing in here performs I/O or reads a clock: the same ledger gives the same report to the byte.
 
+mod ahead;
 mod apps;
 mod auctions;
 mod audit;

@@ -1,5 +1,6 @@
 //! Everything there is to know about one run, folded from its ledger record by record.
 
+use crate::ahead::Plans;
 use crate::auctions::Auctions;
 use crate::audit::{Account, Audit};
 use crate::book::Book;
@@ -22,6 +23,7 @@ pub struct Report {
     pub(crate) gantt: Gantt,
     pub(crate) speed_book: SpeedBook,
     pub(crate) auctions: Auctions,
+    pub(crate) plans: Plans,
     account: Account,
     metrics: Vec<Box<dyn Fold>>,
 }
@@ -54,6 +56,7 @@ impl Report {
             gantt: Gantt::default(),
             speed_book: SpeedBook::default(),
             auctions: Auctions::default(),
+            plans: Plans::default(),
             account: Account::default(),
             metrics: METRICS.iter().map(|entry| (entry.fold)()).collect(),
         }
@@ -62,7 +65,7 @@ impl Report {
     /// Takes one record in, in the order of the ledger.
     pub fn take(&mut self, record: &Record) {
         self.speed_book.take(record);
-        let Self { book, timeline, shares, gantt, auctions, account, metrics, .. } = self;
+        let Self { book, timeline, shares, gantt, auctions, plans, account, metrics, .. } = self;
         book.take(record, &mut |book, fact| {
             for metric in &mut *metrics {
                 metric.take(book, fact);
@@ -71,6 +74,7 @@ impl Report {
             shares.take(book, fact);
             gantt.take(book, fact);
             auctions.take(book, fact);
+            plans.take(book, fact);
             account.take(book, fact);
         });
     }

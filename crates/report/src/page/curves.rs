@@ -8,20 +8,20 @@ use super::text::{amount, escape};
 use crate::report::Report;
 use crate::series::{Step, thin};
 
-const TIME: &str = "time since the first submission";
+pub const TIME: &str = "time since the first submission";
 
 /// More steps than this cannot be told apart in a plot half a page wide.
-const STEPS_MAX: usize = 260;
+pub const STEPS_MAX: usize = 260;
 
 /// Tenants with a plot of their own.
 const TENANTS_MAX: usize = 6;
 
-fn length_s(steps: &[Step]) -> f64 {
+pub fn length_s(steps: &[Step]) -> f64 {
     steps.last().map_or(1.0, |step| step.to_s)
 }
 
 /// The highest step, but never less than one: an axis without room says nothing.
-fn highest(steps: &[Step]) -> f64 {
+pub fn highest(steps: &[Step]) -> f64 {
     steps.iter().map(|step| step.mean).fold(1.0, f64::max)
 }
 

@@ -68,6 +68,19 @@ pub fn fairness(title: &str, who: Who, samples: Vec<Sample>) -> String {
     finish(title, &reading, plot, &samples)
 }
 
+/// The distribution of predicted over actual lives.
+pub fn foresight(title: &str, samples: Vec<Sample>) -> String {
+    let samples = in_order(samples);
+    let (low, high) = range(&samples, 0.5, 2.0);
+    let axis =
+        Axis::ratios("predicted over actual completion time (logarithmic)", low.min(0.5), high.max(2.0));
+    let mut plot = Plot::new(axis, Axis::shares(Who::Jobs.share()));
+    plot.upright(1.0, "1 = right", true);
+    let reading = "Left of the mark jobs were thought to be done sooner than they were, right of it later. The steeper a curve \
+                   at the mark, the better the foresight.";
+    finish(title, reading, plot, &samples)
+}
+
 fn in_order(samples: Vec<Sample>) -> Vec<Sample> {
     let keep = |values: Vec<f64>| sorted(values.into_iter().filter(|value| value.is_finite()).collect());
     samples.into_iter().map(|(name, values)| (name, keep(values))).collect()

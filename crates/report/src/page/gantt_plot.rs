@@ -2,17 +2,12 @@
 
 use super::axis::Axis;
 use super::parts::figure;
+use super::sheet::Sheet;
 use super::tenant_colours::TenantColours;
-use super::text::{count, duration, escape};
+use super::text::{count, duration};
 use crate::gantt::Bar;
 use crate::report::Report;
 use evenhand_core::{GpuMask, NodeId, Span};
-use std::fmt::Write;
-
-const WIDTH: f64 = 1160.0;
-const LEFT: f64 = 116.0;
-const RIGHT: f64 = 16.0;
-const BOTTOM: f64 = 44.0;
 
 /// More GPUs than this would be hairlines, so nodes are drawn instead.
 const GPUS_MAX: u64 = 160;
@@ -31,64 +26,11 @@ fn node(at: usize) -> NodeId {
     NodeId(at as u32)
 }
 
-/// The sheet both pictures are drawn on: rows from the top, time from left to right.
-struct Sheet {
-    time: Axis,
-    height: f64,
-    body: String,
-}
-
-impl Sheet {
-    fn new(report: &Report, height: f64) -> Self {
-        let opening = report.book.opening.unwrap_or_default();
-        let time =
-            Axis::time("time since the first submission", 0.0, report.book.now.since(opening).seconds(), 10);
-        Self { time, height, body: String::new() }
-    }
-
-    fn across(&self, seconds: f64) -> f64 {
-        LEFT + self.time.place(seconds) * (WIDTH - LEFT - RIGHT)
-    }
-
-    fn row(&mut self, top: f64, height: f64, name: Option<&str>) {
-        let (width, middle) = (WIDTH - LEFT - RIGHT, top + height / 2.0 + 4.0);
-        let _ = write!(
-            self.body,
-            r#"<rect class="row" x="{LEFT}" y="{top:.1}" width="{width}" height="{height:.1}"/>"#
-        );
-        if let Some(name) = name {
-            let (name, end) = (escape(name), LEFT - 8.0);
-            let _ = write!(self.body, r#"<text x="{end}" y="{middle:.1}" text-anchor="end">{name}</text>"#);
-        }
-    }
-
-    fn block(&mut self, (from_s, to_s): (f64, f64), (top, height): (f64, f64), look: &str, title: &str) {
-        let x = self.across(from_s);
-        // Never thinner than can be seen.
-        let width = (self.across(to_s) - x).max(0.8);
-        let _ = write!(
-            self.body,
-            r#"<rect {look} x="{x:.1}" y="{top:.1}" width="{width:.1}" height="{height:.1}"><title>{}</title></rect>"#,
-            escape(title),
-        );
-    }
-
-    fn draw(&self, title: &str) -> String {
-        let mut svg = format!(
-            r#"<div class="scroll"><div class="wide"><svg viewBox="0 -6 {WIDTH} {}" role="img" aria-label="{}">{}"#,
-            self.height + BOTTOM + 6.0,
-            escape(title),
-            self.body,
-        );
-        for (value, text) in &self.time.ticks {
-            let (x, y) = (self.across(*value), self.height + 18.0);
-            let _ = write!(svg, r#"<text x="{x:.1}" y="{y}" text-anchor="middle">{text}</text>"#);
-        }
-        let (middle, y) = (f64::midpoint(LEFT, WIDTH - RIGHT), self.height + 38.0);
-        let label = escape(&self.time.label);
-        let _ = write!(svg, r#"<text class="axis" x="{middle}" y="{y}" text-anchor="middle">{label}</text>"#);
-        svg + "</svg></div></div>"
-    }
+/// The sheet of a whole run.
+fn sheet(report: &Report, height: f64) -> Sheet {
+    let opening = report.book.opening.unwrap_or_default();
+    let length_s = report.book.now.since(opening).seconds();
+    Sheet::new(Axis::time("time since the first submission", 0.0, length_s, 10), height)
 }
 
 fn exact(report: &Report, colours: &TenantColours, bars: &[Bar]) -> String {
@@ -101,7 +43,7 @@ fn exact(report: &Report, colours: &TenantColours, bars: &[Bar]) -> String {
         tops.push(height);
         height += f64::from(machines.gpus(node(at))) * each + 4.0;
     }
-    let mut sheet = Sheet::new(report, height);
+    let mut sheet = sheet(report, height);
     let names_every = (16.0 / (height / machines.len().max(1) as f64)).ceil().max(1.0) as usize;
     for (at, top) in tops.iter().enumerate() {
         let name = format!("node {at} {}", machines.model_name(node(at)));
@@ -147,7 +89,7 @@ fn heat(report: &Report, colours: &TenantColours) -> String {
     let per_row = map.nodes_per_row();
     let rows = machines.len().div_ceil(per_row).max(map.rows().len());
     let each = (420.0 / rows.max(1) as f64).clamp(8.0, 24.0);
-    let mut sheet = Sheet::new(report, each * rows as f64);
+    let mut sheet = sheet(report, each * rows as f64);
     let names_every = (16.0 / each).ceil() as usize;
     for at in 0..rows {
         let (first, last) = (at * per_row, ((at + 1) * per_row).min(machines.len()).max(1) - 1);

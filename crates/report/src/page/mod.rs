@@ -1,5 +1,6 @@
 //! One self-contained page: no network, no fonts, no libraries; the same ledgers give the same bytes.
 
+mod ahead;
 mod apps;
 mod auctions;
 mod audit;
@@ -15,6 +16,7 @@ mod parts;
 mod plot;
 mod row;
 mod scatter;
+mod sheet;
 mod speeds;
 mod style;
 mod sweep;
@@ -75,6 +77,7 @@ fn one(report: &Report, summary: &Summary) -> String {
         "<h2>The tenants</h2>".into(),
         tables::tenants(report, &colours),
         auctions::auctions(report),
+        ahead::plans(report, &colours),
         speeds::speeds(report),
         "<h2>What this policy guarantees here, and what it cost</h2>".into(),
         audit::audit(summary.audit.as_ref(), &colours),

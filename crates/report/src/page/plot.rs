@@ -108,6 +108,21 @@ impl Plot {
         );
     }
 
+    /// A dot; `title` is shown where it is pointed at.
+    pub fn dot(&mut self, (x, y): (f64, f64), radius: f64, class: &str, title: &str) {
+        let (x, y, title) = (self.across(x), self.up(y), escape(title));
+        let _ = write!(
+            self.body,
+            r#"<circle class="dot {class}" cx="{x:.1}" cy="{y:.1}" r="{radius}"><title>{title}</title></circle>"#
+        );
+    }
+
+    /// A dashed line from corner to corner, from where both axes have their least value on.
+    pub fn diagonal(&mut self) {
+        let (left, end, top, floor) = (self.left, self.width - RIGHT, TOP, self.height - BOTTOM);
+        let _ = write!(self.marks, r#"<line class="mark" x1="{left}" x2="{end}" y1="{floor}" y2="{top}"/>"#);
+    }
+
     /// A line that keeps each value for its stretch of time.
     pub fn steps(&mut self, steps: &[Step], class: &str, name: &str) {
         self.path("line", &self.stairs(steps), class, name);

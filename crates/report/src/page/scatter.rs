@@ -39,11 +39,10 @@ pub fn fast_against_fair(dots: &[Dot]) -> String {
     plot.level(UNFAIR_ABOVE, "unfair above 1.05");
     let places: Vec<(f64, f64)> = seen.iter().map(|(_, dot)| (plot.across(dot.1), plot.up(dot.2))).collect();
     let mut words: Vec<Word> = Vec::new();
-    let (mut names, mut circles) = (String::new(), String::new());
-    for ((at, dot), (x, y)) in seen.iter().zip(&places) {
+    let mut names = String::new();
+    for ((_, dot), (x, y)) in seen.iter().zip(&places) {
         let word = Word::beside((*x, *y), &dot.0, &plot, &words, &places);
         let name = escape(&dot.0);
-        let title = format!("{name}: mean completion {}, worst ratio {}", duration(dot.1), amount(dot.2));
         // A name ends where it was meant to even if its letters are wider than thought, or it would hide its dot.
         let (edge, anchor) =
             if word.left < *x { (word.left + word.width, "end") } else { (word.left, "start") };
@@ -52,16 +51,15 @@ pub fn fast_against_fair(dots: &[Dot]) -> String {
             r#"<text class="word" x="{edge:.1}" y="{:.1}" text-anchor="{anchor}">{name}</text>"#,
             word.base,
         );
-        let _ = write!(
-            circles,
-            r#"<circle class="dot c{}" cx="{x:.1}" cy="{y:.1}" r="5"><title>{title}</title></circle>"#,
-            // The colours of the curves, so that a run is found again.
-            at % COLOURS,
-        );
         words.push(word);
     }
     // Dots last: where there is no room, a name may be hidden, but no dot.
-    plot.raw(&(names + &circles));
+    plot.raw(&names);
+    for (at, (name, jct_s, worst)) in &seen {
+        let title = format!("{name}: mean completion {}, worst ratio {}", duration(*jct_s), amount(*worst));
+        // The colours of the curves, so that a run is found again.
+        plot.dot((*jct_s, *worst), 5.0, &format!("c{}", at % COLOURS), &title);
+    }
     let title = "Fast against fair";
     let reading = "Further left is faster on average, further down is fairer to the job treated worst (completion time over \
                    that under fluid fair sharing). The best corner is at the bottom left.";
