@@ -53,6 +53,17 @@ fn the_same_seed_gives_the_same_ledger_and_any_ledger_replays() {
 }
 
 #[test]
+fn a_window_planned_ahead_is_in_the_ledger_and_on_the_page() {
+    let folder = Folder::new("ahead");
+    for policy in ["shockwave", "shockwave-plus"] {
+        folder.done(&twenty(&format!("--policy {policy} --restore 20s --out .")));
+        assert!(folder.read("ledger.jsonl").contains(r#""ahead":{"rounds":20,"round":"#), "{policy}");
+        assert!(folder.read("report.html").contains("The plan ahead"), "{policy}");
+        assert!(folder.done("replay ledger.jsonl").stdout.ends_with("decisions: all the same\n"), "{policy}");
+    }
+}
+
+#[test]
 fn the_number_of_threads_changes_nothing() {
     let folder = Folder::new("threads");
     let compare = format!("compare {} --json --ledgers --seeds 1,2 --out out", scenario("twenty.toml"));

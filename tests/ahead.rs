@@ -1,0 +1,47 @@
+//! Policies that plan ahead: what they foresee, and what comes.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use evenhand_core::{Ahead, JobId};
+use evenhand_tests::{Stage, policy};
+use std::sync::Arc;
+
+const PLANNERS: [&str; 2] = ["shockwave", "shockwave-plus"];
+
+#[test]
+fn a_job_that_is_alone_is_foreseen_to_the_second() {
+    // Two rounds of six minutes and a bit; one of a day, beyond every window.
+    for duration_s in [800, 86_400] {
+        let stage = Stage::new("v100=2", 2).tenant("ann").job(0, 2, duration_s);
+        for name in PLANNERS {
+            let (ends, records) = stage.play(policy(name));
+            let windows = records.iter().filter_map(|record| record.decision.as_ref()?.ahead.clone());
+            let windows: Vec<Arc<Ahead>> = windows.collect();
+            let first = windows[0].of(JobId(0)).unwrap();
+            assert!((first.finish.seconds() - ends[&0]).abs() < 1.0, "{name}: {first:?}, {ends:?}");
+            assert_eq!(first.turns[0].first, 0);
+            let last = windows.last().unwrap().of(JobId(0)).unwrap();
+            assert!((last.finish.seconds() - ends[&0]).abs() < 1.0, "{name}: {last:?}, {ends:?}");
+            // Nobody else wants the GPUs: one more would be worth nothing.
+            assert!(windows.iter().all(|ahead| ahead.prices.values().all(|price| price.abs() < 1e-12)));
+        }
+    }
+}
+
+#[test]
+fn a_job_that_waits_for_another_is_foreseen_after_it() {
+    let stage = Stage::new("v100=1", 1).tenant("ann").job(0, 1, 3600).job(0, 1, 3600);
+    for name in PLANNERS {
+        let (ends, records) = stage.play(policy(name));
+        let mut windows = records.iter().filter_map(|record| record.decision.as_ref()?.ahead.as_ref());
+        let first = windows.next().unwrap();
+        assert_eq!(first.jobs.len(), 2, "{name}");
+        let turns: u32 = first.jobs.iter().flat_map(|job| &job.turns).map(|turns| turns.count).sum();
+        assert_eq!(turns, first.rounds, "{name}: the GPU is never idle");
+        for job in &first.jobs {
+            let (end, foreseen) = (ends[&job.job.0], job.finish.seconds());
+            assert!((foreseen - end).abs() <= 1200.0, "{name}: {foreseen} against {end}");
+        }
+        assert!(first.prices.0[0] >= 0.0 && first.gain > 0.0);
+    }
+}
