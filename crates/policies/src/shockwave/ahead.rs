@@ -75,7 +75,7 @@ impl Pace {
         let changed = self.follows && batches != books.batches;
         if jobs != books.jobs || changed || books.age >= self.replan.min(self.rounds as u64) {
             let outlook = self.outlook(snapshot, &views, &books.fair);
-            let planned = self.plan(&outlook, objective, snapshot.seed)?;
+            let planned = plan(&outlook, objective, snapshot.seed)?;
             // Without GPUs nothing can be foreseen.
             let foresees = snapshot.cluster.capacity_total() > GpuCount::ZERO;
             let ahead = foresees.then(|| Arc::new(self.told(&outlook, &planned, &books.jobs)));
@@ -94,16 +94,6 @@ impl Pace {
         fair: &'a FairFinish,
     ) -> Outlook<'a> {
         Outlook { snapshot, views, fair, rounds: self.rounds, round_s: self.round.seconds() }
-    }
-
-    fn plan(
-        &self,
-        outlook: &Outlook<'_>,
-        objective: &dyn Objective,
-        tie: u64,
-    ) -> Result<WindowPlan, PolicyError> {
-        let broken = |_| PolicyError::Numerical { step: "the window".into() };
-        plan_window(&objective.window(outlook), tie).map_err(broken)
     }
 
     /// The window as reports tell it: whoever runs in it, and whoever was not `known` before.
@@ -144,21 +134,12 @@ impl Pace {
         }
         let rest = |view: &&View<'_>| !turn.iter().any(|(id, _)| *id == view.job.spec.id);
         let outlook = self.outlook(snapshot, views, &books.fair);
-        self.backfill(&outlook, objective, &mut room, &mut plan, |view| rest(&view));
-        plan.window = self.window_ahead(snapshot, &books);
+        backfill(&outlook, objective, &mut room, &mut plan, |view| rest(&view));
+        plan.window = window_ahead(snapshot, &books);
         plan.quality =
             if books.gap <= 1e-9 { Quality::Optimal } else { Quality::Feasible { gap: books.gap } };
         plan.memory = Memory::new(books);
         plan
-    }
-
-    fn window_ahead(&self, snapshot: &Snapshot, books: &Books) -> Vec<Vec<Grant>> {
-        let rest = books.plan.iter().skip(books.age as usize + 1);
-        let grant = |(id, model): &(JobId, ModelIndex)| {
-            let gpus = snapshot.jobs.by_id(*id)?.spec.gpus.min;
-            Some(Grant::new(*id, gpus, Site::Model(*model), Reason::Planned))
-        };
-        rest.map(|turn| turn.iter().filter_map(grant).collect()).collect()
     }
 
     /// Between rounds: whoever waits and fits, without interrupting anybody.
@@ -172,30 +153,9 @@ impl Pace {
         let mut plan = Plan { others: Others::Keep, ..Plan::default() };
         let mut room = Room::left_over(snapshot);
         let outlook = self.outlook(snapshot, views, &books.fair);
-        self.backfill(&outlook, objective, &mut room, &mut plan, |view| view.job.is_queued());
+        backfill(&outlook, objective, &mut room, &mut plan, |view| view.job.is_queued());
         plan.memory = Memory::new(books);
         plan
-    }
-
-    fn backfill(
-        &self,
-        outlook: &Outlook<'_>,
-        objective: &dyn Objective,
-        room: &mut Room<'_>,
-        plan: &mut Plan,
-        open: impl Fn(&View<'_>) -> bool,
-    ) {
-        let keys = outlook.views.iter().enumerate().filter(|(_, view)| open(view));
-        let mut order: Vec<(f64, usize)> =
-            keys.map(|(at, _)| (objective.backfill(outlook, at), at)).collect();
-        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        for (_, at) in order {
-            let view = &outlook.views[at];
-            match room.grant(view.index, view.job, Reason::Backfilled) {
-                Ok(grant) => plan.grants.push(grant),
-                Err(why) => plan.refused.push((view.job.spec.id, why)),
-            }
-        }
     }
 }
 
@@ -206,4 +166,39 @@ fn named(outlook: &Outlook<'_>, plan: &WindowPlan) -> Vec<Vec<(JobId, ModelIndex
         pairs.map(|(item, model)| (outlook.views[*item].job.spec.id, ModelIndex(*model as u16))).collect()
     };
     plan.rounds.iter().zip(&plan.models).map(turn).collect()
+}
+
+fn plan(outlook: &Outlook<'_>, objective: &dyn Objective, tie: u64) -> Result<WindowPlan, PolicyError> {
+    let broken = |_| PolicyError::Numerical { step: "the window".into() };
+    plan_window(&objective.window(outlook), tie).map_err(broken)
+}
+
+/// The rounds after this one.
+fn window_ahead(snapshot: &Snapshot, books: &Books) -> Vec<Vec<Grant>> {
+    let rest = books.plan.iter().skip(books.age as usize + 1);
+    let grant = |(id, model): &(JobId, ModelIndex)| {
+        let gpus = snapshot.jobs.by_id(*id)?.spec.gpus.min;
+        Some(Grant::new(*id, gpus, Site::Model(*model), Reason::Planned))
+    };
+    rest.map(|turn| turn.iter().filter_map(grant).collect()).collect()
+}
+
+/// Idle GPUs to whoever is open for them.
+fn backfill(
+    outlook: &Outlook<'_>,
+    objective: &dyn Objective,
+    room: &mut Room<'_>,
+    plan: &mut Plan,
+    open: impl Fn(&View<'_>) -> bool,
+) {
+    let keys = outlook.views.iter().enumerate().filter(|(_, view)| open(view));
+    let mut order: Vec<(f64, usize)> = keys.map(|(at, _)| (objective.backfill(outlook, at), at)).collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    for (_, at) in order {
+        let view = &outlook.views[at];
+        match room.grant(view.index, view.job, Reason::Backfilled) {
+            Ok(grant) => plan.grants.push(grant),
+            Err(why) => plan.refused.push((view.job.spec.id, why)),
+        }
+    }
 }
