@@ -1,7 +1,5 @@
 //! Policies that plan ahead: what they foresee, and what comes.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-
 use evenhand_core::{Ahead, JobId};
 use evenhand_tests::{Stage, policy};
 use std::sync::Arc;

@@ -77,7 +77,9 @@ fn a_job_that_waits_is_told_its_turn() {
     let mut records = two_tenants();
     let at = records.iter().position(|record| record.decision.is_some()).unwrap();
     records[at] = planned(records[at].clone(), &[(2, 155, &[3])]);
-    records.iter().for_each(|record| why.take(record));
+    for record in &records {
+        why.take(record);
+    }
     let said = why.lines.iter().find(|line| line.text.contains("the plan ahead"));
     let said = said.map(|line| line.text.as_str());
     assert_eq!(said, Some("round 1: the plan ahead has it run 3 rounds from now, and done in 105 s"));

@@ -1,7 +1,7 @@
 //! Windows planned ahead: how good, how right, what a GPU was worth, and the largest of them.
 
 use super::axis::Axis;
-use super::curves::{STEPS_MAX, TIME, highest, length_s};
+use super::curves::{STEPS_MAX, TIME, length_s};
 use super::distributions::{self, Sample};
 use super::parts::{card, figure, lines_legend};
 use super::plot::{Pen, Plot};
@@ -10,8 +10,8 @@ use super::tenant_colours::TenantColours;
 use super::text::{count, duration, percent};
 use crate::Report;
 use crate::ahead::{Foresight, MARKS, Plans};
-use crate::series::thin;
-use evenhand_core::{Foreseen, Quality, TenantId};
+use crate::series::{Step, thin};
+use evenhand_core::{Foreseen, ModelIndex, Quality, TenantId};
 
 /// Jobs of a window that have a row; the rest are counted.
 const ROWS_MAX: usize = 40;
@@ -68,7 +68,8 @@ fn predicted(jobs: &[Foresight]) -> String {
         return String::new();
     }
     let axis = |label: &str| Axis::durations(label, low * 0.8, high * 1.25);
-    let mut plot = Plot::new(axis("completion time (logarithmic)"), axis("as first foreseen"));
+    // Ticks of durations leave no room for words beside them.
+    let mut plot = Plot::new(axis("completion time; upwards as first foreseen (logarithmic)"), axis(""));
     plot.diagonal();
     for job in seen() {
         let foreseen_s = job.life_s * job.first;
@@ -101,18 +102,19 @@ fn spread(jobs: &[Foresight]) -> String {
 /// What a GPU was worth over time, a curve for each model.
 fn worth(report: &Report) -> String {
     let (models, names): (Vec<_>, Vec<_>) = report.book.machines.models_seen().unzip();
-    let curves: Vec<_> = models.iter().map(|model| thin(&report.plans.worth(*model), STEPS_MAX)).collect();
+    let in_percent = |step: Step| Step { mean: step.mean * 100.0, ..step };
+    let curve = |model: &ModelIndex| thin(&report.plans.worth(*model), STEPS_MAX).into_iter().map(in_percent);
+    let curves: Vec<Vec<Step>> = models.iter().map(|model| curve(model).collect()).collect();
     let length = curves.first().map_or(1.0, |steps| length_s(steps));
-    let high = curves.iter().map(|steps| highest(steps)).fold(0.0, f64::max);
+    let high = curves.iter().flatten().map(|step| step.mean).fold(0.1, f64::max);
     let mut plot =
-        Plot::new(Axis::time(TIME, 0.0, length, 6), Axis::from_zero("worth of one more GPU", high, 4));
-    plot.level(1.0, "as much as those there are");
+        Plot::new(Axis::time(TIME, 0.0, length, 6), Axis::from_zero("worth of one more GPU (%)", high, 4));
     for (at, (steps, name)) in curves.iter().zip(&names).enumerate() {
         plot.steps(steps, &Pen::number(at).class(), name);
     }
     let title = "What one more GPU was worth";
-    let reading = "The price of a GPU in a round at the planner's bound, over what a GPU of the cluster adds to the plan on average. \
-                   At 0, GPUs are to spare.";
+    let reading = "The price of a GPU in a round at the planner's bound, as a part of what a GPU of the cluster adds to the \
+                   plan on average. At 0, GPUs are to spare.";
     let legend = lines_legend(names.iter().map(String::as_str));
     let legend = if names.len() > 1 { legend } else { String::new() };
     figure(title, reading, &(plot.draw(title) + &legend))

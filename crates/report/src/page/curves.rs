@@ -21,7 +21,7 @@ pub fn length_s(steps: &[Step]) -> f64 {
 }
 
 /// The highest step, but never less than one: an axis without room says nothing.
-pub fn highest(steps: &[Step]) -> f64 {
+fn highest(steps: &[Step]) -> f64 {
     steps.iter().map(|step| step.mean).fold(1.0, f64::max)
 }
 
