@@ -35,7 +35,7 @@ fn snapshots(seed: u64) -> Vec<Snapshot> {
     let faults = Faults { node_failure_every_s: 10_000.0, job_crash_every_s: 10_000.0, ..Faults::default() };
     let policy = POLICIES[random.below(POLICIES.len() as u64) as usize].name;
     let engine = EngineConfig { round: Span::from_minutes(10), ..EngineConfig::default() };
-    let predictor = Choice::named(PREDICTORS[random.below(PREDICTORS.len() as u64) as usize].name);
+    let predictor = Some(Choice::named(PREDICTORS[random.below(PREDICTORS.len() as u64) as usize].name));
     let setup = Setup { policy: Choice::named(policy), predictor, engine, seed, ..Setup::default() };
     let mut world = World::new(cluster.models, &cluster.nodes, Arc::new(workload), faults, seed);
     let mut engine = engine_for(&setup.header(world.abilities(), "simulated")).unwrap();

@@ -33,7 +33,12 @@ struct Played {
 }
 
 fn setup(policy: &str, predictor: &str, seed: u64) -> Setup {
-    Setup { policy: Choice::named(policy), predictor: Choice::named(predictor), seed, ..Setup::default() }
+    Setup {
+        policy: Choice::named(policy),
+        predictor: Some(Choice::named(predictor)),
+        seed,
+        ..Setup::default()
+    }
 }
 
 fn play((cluster, workload): (ClusterSpec, Workload), setup: &Setup) -> Played {

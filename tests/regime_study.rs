@@ -90,7 +90,7 @@ fn seconds_from(truth: &JobSpec, done: f64) -> f64 {
 fn ask((cluster, workload): (ClusterSpec, Workload), semantics: Semantics, predictor: &str) -> Vec<Life> {
     let round = Span::from_secs(if semantics == Semantics::Original { 120 } else { 60 });
     let setup = Setup {
-        predictor: Choice::named(predictor),
+        predictor: Some(Choice::named(predictor)),
         engine: EngineConfig { round, ..EngineConfig::default() },
         semantics,
         ..Setup::default()

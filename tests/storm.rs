@@ -125,7 +125,7 @@ fn setup(policy: &str, seed: u64, faults: Faults) -> Setup {
         EngineConfig { round: Span::from_minutes(6), crashes_max: 10_000, ..EngineConfig::default() };
     // The storms are met with every predictor in turn.
     let predictors = evenhand_predict::PREDICTORS;
-    let predictor = Choice::named(predictors[(seed / 20 + seed / 2) as usize % predictors.len()].name);
+    let predictor = Some(Choice::named(predictors[(seed / 20 + seed / 2) as usize % predictors.len()].name));
     Setup { policy: Choice::named(policy), predictor, engine, seed, faults, ..Setup::default() }
 }
 

@@ -67,5 +67,8 @@ pub const POLICIES: &[Entry] = &[
     shockwave::PLUS,
 ];
 
+/// Policies that plan ahead, and whose beliefs they plan with unless told otherwise.
+pub const PLANNERS: &[(&str, &str)] = &[("shockwave", "dirichlet"), ("shockwave-plus", "regimes")];
+
 /// The policy of someone who chose none.
 pub const DEFAULT_POLICY: &str = "las";

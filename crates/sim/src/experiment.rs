@@ -11,7 +11,7 @@ use evenhand_core::{
 };
 use evenhand_engine::{Engine, Parts, run};
 use evenhand_policies::placement::{DEFAULT_PLACER, PLACERS};
-use evenhand_policies::{DEFAULT_POLICY, NameError, POLICIES, find};
+use evenhand_policies::{DEFAULT_POLICY, NameError, PLANNERS, POLICIES, find};
 use evenhand_predict::{DEFAULT_PREDICTOR, PREDICTORS, PredictorEntry};
 use evenhand_report::{Costs, Report};
 use rustix::time::{ClockId, clock_gettime};
@@ -27,8 +27,8 @@ pub struct Setup {
     pub policy: Choice,
     /// Who places.
     pub placer: Choice,
-    /// Who predicts.
-    pub predictor: Choice,
+    /// Who predicts; `None`: whoever suits the policy.
+    pub predictor: Option<Choice>,
     /// How the engine works.
     pub engine: EngineConfig,
     /// How long a policy may think.
@@ -56,7 +56,7 @@ impl Default for Setup {
         Self {
             policy: Choice::named(DEFAULT_POLICY),
             placer: Choice::named(DEFAULT_PLACER),
-            predictor: Choice::named(DEFAULT_PREDICTOR),
+            predictor: None,
             engine: EngineConfig::default(),
             limits: Limits::default(),
             faults: Faults::default(),
@@ -92,6 +92,12 @@ impl Setup {
         EngineConfig { round, ..self.engine.clone() }
     }
 
+    /// Whose beliefs the policy goes by if nobody says.
+    fn usual_predictor(&self) -> &'static str {
+        let planner = PLANNERS.iter().find(|(policy, _)| *policy == self.policy.name);
+        planner.map_or(DEFAULT_PREDICTOR, |(_, predictor)| predictor)
+    }
+
     /// Under original semantics, a policy that has a published variant is run in that variant and with the rounds of
     /// the run, unless told otherwise.
     pub fn use_published_variant(&mut self) {
@@ -100,11 +106,16 @@ impl Setup {
         if has_one && self.semantics == Semantics::Original {
             let parameters = &mut self.policy.parameters.0;
             let variant = parameters.entry("variant".into()).or_insert_with(|| "fork".into());
-            if variant == "fork" {
-                // The engine is told nothing of rounds that the world ends, so the policy cannot learn it there.
-                let round = self.engine.round.seconds();
-                parameters.entry("round".into()).or_insert_with(|| format!("{round}s"));
+            if variant != "fork" {
+                return;
             }
+        }
+        let knows_rounds =
+            entry.is_some_and(|entry| entry.parameters.iter().any(|spec| spec.name == "round"));
+        if knows_rounds && self.semantics == Semantics::Original {
+            // The engine is told nothing of rounds that the world ends, so the policy cannot learn it there.
+            let round = self.engine.round.seconds();
+            self.policy.parameters.0.entry("round".into()).or_insert_with(|| format!("{round}s"));
         }
     }
 
@@ -114,7 +125,7 @@ impl Setup {
             evenhand: LEDGER_VERSION,
             policy: self.policy.clone(),
             placer: self.placer.clone(),
-            predictor: self.predictor.clone(),
+            predictor: self.predictor.clone().unwrap_or_else(|| Choice::named(self.usual_predictor())),
             seed: self.seed,
             engine: self.engine(),
             limits: self.limits,

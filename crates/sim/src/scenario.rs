@@ -250,7 +250,7 @@ impl Scenario {
         let named =
             |name: &Option<String>, usual: &Choice| name.as_deref().map_or(usual.clone(), Choice::named);
         let placer = named(&table.placer, &usual.placer);
-        let predictor = named(&table.predictor, &usual.predictor);
+        let predictor = table.predictor.as_deref().map(Choice::named);
         let mut engine = EngineConfig::default();
         engine.round = self.span("round", table.round.as_deref())?.unwrap_or(engine.round);
         engine.early_round_min =

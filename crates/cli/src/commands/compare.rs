@@ -83,7 +83,7 @@ fn adjusted(args: &Compare, setups: Vec<Setup>, scenario: Option<&Path>) -> Resu
         for seed in seeds {
             let mut setup = Setup { seed, ..setup.clone() };
             setup.placer = args.placer.as_deref().map_or(setup.placer, Choice::named);
-            setup.predictor = args.predictor.as_deref().map_or(setup.predictor, Choice::named);
+            setup.predictor = args.predictor.as_deref().map(Choice::named).or(setup.predictor);
             setup.use_published_variant();
             if adjusted.iter().all(|known| (known.seed, &known.policy) != (seed, &setup.policy)) {
                 adjusted.push(setup);

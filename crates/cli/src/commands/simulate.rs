@@ -42,7 +42,7 @@ fn setup(args: &Simulate) -> Result<Setup> {
     let mut setup = args.work.setup()?;
     setup.policy = inputs::only(&args.policy, &args.set)?;
     setup.placer = args.placer.as_deref().map_or(setup.placer, Choice::named);
-    setup.predictor = args.predictor.as_deref().map_or(setup.predictor, Choice::named);
+    setup.predictor = args.predictor.as_deref().map(Choice::named).or(setup.predictor);
     setup.seed = args.seed;
     setup.use_published_variant();
     inputs::check(&setup, None)?;

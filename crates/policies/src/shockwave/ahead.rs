@@ -93,7 +93,13 @@ impl Pace {
         views: &'a [View<'a>],
         fair: &'a FairFinish,
     ) -> Outlook<'a> {
-        Outlook { snapshot, views, fair, rounds: self.rounds, round_s: self.round.seconds() }
+        Outlook { snapshot, views, fair, rounds: self.rounds, round_s: self.length(snapshot).seconds() }
+    }
+
+    /// The length of a round: the engine's, unless the world ends rounds itself.
+    fn length(&self, snapshot: &Snapshot) -> Span {
+        let next = snapshot.next_round.since(snapshot.now);
+        if snapshot.occasion == Occasion::Regular && next > Span::ZERO { next } else { self.round }
     }
 
     /// The window as reports tell it: whoever runs in it, and whoever was not `known` before.
@@ -102,7 +108,7 @@ impl Pace {
             |item: &usize| plan.counts[*item] > 0 || !known.contains(&outlook.views[*item].job.spec.id);
         let mut ahead = Ahead {
             rounds: self.rounds as u32,
-            round: self.round,
+            round: self.length(outlook.snapshot),
             gain: plan.value - plan.empty,
             jobs: (0..outlook.views.len()).filter(news).map(|item| foreseen(outlook, plan, item)).collect(),
             ..Ahead::default()
@@ -132,9 +138,10 @@ impl Pace {
             let model = held.filter(|held| *held == *model).unwrap_or(*model);
             plan.grants.extend(room.grant_on(index, job, model, Reason::Planned));
         }
-        let rest = |view: &&View<'_>| !turn.iter().any(|(id, _)| *id == view.job.spec.id);
+        let granted: BTreeSet<JobId> = plan.grants.iter().map(|grant| grant.job).collect();
+        let rest = |view: &View<'_>| !granted.contains(&view.job.spec.id);
         let outlook = self.outlook(snapshot, views, &books.fair);
-        backfill(&outlook, objective, &mut room, &mut plan, |view| rest(&view));
+        backfill(&outlook, objective, &mut room, &mut plan, rest);
         plan.window = window_ahead(snapshot, &books);
         plan.quality =
             if books.gap <= 1e-9 { Quality::Optimal } else { Quality::Feasible { gap: books.gap } };

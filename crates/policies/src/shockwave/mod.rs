@@ -21,13 +21,17 @@ mod view;
 
 pub(crate) use plus::ENTRY as PLUS;
 
-use crate::gavel_rounds::ROUND;
 use crate::registry::{Entry, Promise};
 use ahead::{Objective, Outlook, Pace};
 use evenhand_core::{Limits, ParameterError, ParameterSpec, Parameters, Plan, Policy, PolicyError, Snapshot};
 use evenhand_solve::{Window, WindowItem};
 use view::{View, private_part};
 
+const ROUND: ParameterSpec = ParameterSpec {
+    name: "round",
+    default: "120s",
+    summary: "the length of a round where the world ends rounds itself (that of the run under --semantics original)",
+};
 const WINDOW: ParameterSpec =
     ParameterSpec { name: "window", default: "20", summary: "rounds that are planned ahead" };
 const REPLAN: ParameterSpec = ParameterSpec {
@@ -96,6 +100,9 @@ const NEARLY_DONE: f64 = 100.0;
 /// Weights beyond this are all the same to the arithmetic.
 const WEIGHT_MAX: f64 = 1e30;
 
+/// What being done soon is worth among equals.
+const TIE: f64 = 1e-3;
+
 /// U: the logarithm of progress, piecewise linear.
 fn utility(progress: f64) -> f64 {
     let progress = progress.clamp(0.0, 1.0);
@@ -122,8 +129,10 @@ impl Published {
         let planned = |rounds: usize| (rounds as f64 * outlook.round_s / epoch_s).min(epochs_left);
         let value = |rounds: usize| utility((view.done + planned(rounds)) / view.epochs);
         let pairs = (0..outlook.rounds).map(|round| (round, round + 1));
-        let mut gains: Vec<f64> =
-            pairs.clone().map(|(a, b)| (scale * (value(b) - value(a))).max(0.0)).collect();
+        // The utility has few slopes, so many jobs gain alike: of those, who needs least goes first.
+        let soon = TIE * (outlook.round_s / view.left_s).min(1.0);
+        let gain = |a: usize, b: usize| scale * (value(b) - value(a)) * (1.0 + soon);
+        let mut gains: Vec<f64> = pairs.clone().map(|(a, b)| gain(a, b).max(0.0)).collect();
         // Rounding must not make a later round worth more.
         for at in 1..gains.len() {
             gains[at] = gains[at].min(gains[at - 1]);
