@@ -171,7 +171,7 @@ impl<'a> Hearing<'a> {
     fn new(snapshot: &'a Snapshot, rules: Rules) -> Self {
         let mut contention = Contention::recall(snapshot);
         let term = rules.term(snapshot.now);
-        let standings = standings(snapshot, term, |goal| rules.first.measured(goal));
+        let standings = standings(snapshot, term);
         let mut new = BTreeSet::new();
         for standing in &standings {
             let ids = standing.members.iter().map(|member| member.job.spec.id);

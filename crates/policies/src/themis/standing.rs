@@ -162,8 +162,9 @@ impl Standing<'_> {
         self.members.iter().map(pace).collect()
     }
 
-    /// Puts jobs in the order in which they are given GPUs, for the goal that the app is measured by.
-    fn arrange(&mut self, goal: Goal) {
+    /// Puts jobs in the order in which they are given GPUs.
+    fn arrange(&mut self) {
+        let goal = self.goal;
         self.members.sort_by_key(|member| {
             let left = (member.left.alone_s * 1e3) as u64;
             // To have all done soonest, the longest go first; to have one done soonest, the shortest.
@@ -175,12 +176,8 @@ impl Standing<'_> {
 }
 
 /// All apps that have jobs, by number.
-pub(super) fn standings<'a>(
-    snapshot: &'a Snapshot,
-    lease: Span,
-    measured: impl Fn(Goal) -> Goal,
-) -> Vec<Standing<'a>> {
-    let mut parties: BTreeMap<Party, Standing<'a>> = BTreeMap::new();
+pub(super) fn standings(snapshot: &Snapshot, lease: Span) -> Vec<Standing<'_>> {
+    let mut parties: BTreeMap<Party, Standing<'_>> = BTreeMap::new();
     for (index, job) in snapshot.jobs.iter() {
         let app = job.spec.app.and_then(|app| snapshot.apps.get(&app));
         let standing = parties.entry(party(job, app)).or_insert_with_key(|party| Standing {
@@ -193,9 +190,7 @@ pub(super) fn standings<'a>(
         standing.members.push(Member::new(snapshot, index, job, lease));
     }
     let mut standings: Vec<_> = parties.into_values().collect();
-    for standing in &mut standings {
-        standing.arrange(measured(standing.goal));
-    }
+    standings.iter_mut().for_each(Standing::arrange);
     standings
 }
 
