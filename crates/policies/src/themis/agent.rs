@@ -1,7 +1,7 @@
 //! The agent of an app that has none of its own: it bids by forecasts and progress, as everybody can see them.
 
 use super::rho::Yardstick;
-use super::shelf::Shelf;
+use super::shelf::{Shelf, Taken};
 use super::standing::{Member, Stance, Standing};
 use evenhand_core::{
     Agent, BID_ROWS_MAX, BidRow, BidTable, GpuCount, Locality, ModelIndex, Offer, Part, PerModel, Ratio,
@@ -105,7 +105,7 @@ impl InsideAgent<'_> {
 
     /// The jobs in line that fit together, with the gangs that they would get; whoever does not fit is passed over.
     fn takers(&self, shelf: &Shelf, model: ModelIndex, spread: Spread) -> Vec<Taker> {
-        let mut taken = shelf.empty();
+        let mut taken = Taken::default();
         let mut left = self.headroom;
         let mut takers = Vec::new();
         for (at, member) in self.standing.members.iter().enumerate() {

@@ -40,11 +40,6 @@ impl Shelf {
         self.pieces.get(&(model, gang)).is_some_and(|pieces| *pieces > 0)
     }
 
-    /// Nothing taken yet.
-    pub fn empty(&self) -> Taken {
-        Taken::default()
-    }
-
     /// Takes one gang more, if there is one: by the same count as [`Offer::check`].
     pub fn take(&self, taken: &mut Taken, part: &Part) -> bool {
         let of = |map: &BTreeMap<ModelIndex, u32>| map.get(&part.model).copied().unwrap_or(0);
