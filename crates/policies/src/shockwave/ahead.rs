@@ -31,6 +31,8 @@ pub(super) struct Outlook<'a> {
     pub rounds: usize,
     /// tau: seconds of a round.
     pub round_s: f64,
+    /// How many times longer than alone everything takes: GPUs wanted over GPUs there are, at least 1.
+    pub contention: f64,
 }
 
 /// How far is planned, and how often anew.
@@ -93,7 +95,10 @@ impl Pace {
         views: &'a [View<'a>],
         fair: &'a FairFinish,
     ) -> Outlook<'a> {
-        Outlook { snapshot, views, fair, rounds: self.rounds, round_s: self.length(snapshot).seconds() }
+        let wanted: f64 = views.iter().map(|view| f64::from(view.gang)).sum();
+        let contention = (wanted / f64::from(snapshot.cluster.capacity_total().0.max(1))).max(1.0);
+        let round_s = self.length(snapshot).seconds();
+        Outlook { snapshot, views, fair, rounds: self.rounds, round_s, contention }
     }
 
     /// The length of a round: the engine's, unless the world ends rounds itself.

@@ -10,7 +10,7 @@
 //!
 //! Differs from `shockwave`: exact logarithms; no constant with a unit; jobs that will soon be done count for their own sake;
 //! lateness is measured as reports measure it (against the job's exclusive time and the contention met, gangs counted);
-//! idle GPUs go to whoever is latest.
+//! idle GPUs go to whoever is late, then to whoever needs longest.
 
 use super::ahead::{Objective, Outlook, Pace};
 use super::view::View;
@@ -35,6 +35,8 @@ const LATENESS: ParameterSpec = ParameterSpec {
     summary: "how steeply the weight of a job grows that is behind its fair finish",
 };
 
+/// Whoever is late comes before whoever needs long, however long that is.
+const LATE_FIRST: f64 = 1e12;
 /// Nobody counts more than somebody who is this late.
 const RHO_MAX: f64 = 4.0;
 
@@ -82,16 +84,10 @@ fn lateness(outlook: &Outlook<'_>, view: &View<'_>, contention: f64) -> f64 {
     (lived_s + view.left_s * contention) / ((view.done_s + view.left_s) * contention).max(1e-3)
 }
 
-/// How many times longer than alone everything takes: GPUs wanted over GPUs there are.
-fn contention(outlook: &Outlook<'_>) -> f64 {
-    let wanted: f64 = outlook.views.iter().map(|view| f64::from(view.gang)).sum();
-    (wanted / f64::from(outlook.snapshot.cluster.capacity_total().0.max(1))).max(1.0)
-}
-
 impl Scaled {
     fn weights(&self, outlook: &Outlook<'_>) -> Vec<f64> {
-        let contention = contention(outlook);
-        let late = outlook.views.iter().map(|view| lateness(outlook, view, contention).clamp(1.0, RHO_MAX));
+        let late =
+            outlook.views.iter().map(|view| lateness(outlook, view, outlook.contention).clamp(1.0, RHO_MAX));
         let weights: Vec<f64> = late.map(|rho| rho.powf(self.lateness)).collect();
         let mean = weights.iter().sum::<f64>() / weights.len().max(1) as f64;
         weights.into_iter().map(|weight| weight / mean).collect()
@@ -147,6 +143,8 @@ impl Objective for Scaled {
     }
 
     fn backfill(&self, outlook: &Outlook<'_>, at: usize) -> f64 {
-        lateness(outlook, &outlook.views[at], contention(outlook))
+        let view = &outlook.views[at];
+        let rho = lateness(outlook, view, outlook.contention);
+        if rho > 1.0 { LATE_FIRST * rho } else { view.left_s }
     }
 }
