@@ -168,3 +168,45 @@ fn min_total_duration_is_as_published() {
 fn finish_time_fairness_is_as_published() {
     check("finish-time-fairness", "1000s", (32_329.0, 11_386.0, 3.045));
 }
+
+/// Makespan, mean completion time, worst static ratio and unfair part: medians over tie-break seeds.
+fn medians(folder: &Path, policy: &str, seeds: u64) -> [f64; 4] {
+    let throughputs = Throughputs::open(&folder.join("tacc_throughputs.json.gz")).unwrap();
+    let sides = Sides { throughputs: Some(Arc::new(throughputs)) };
+    let cluster = ClusterSpec::parse("v100=32", Some(1), None).unwrap();
+    let path = folder.join("traces/canonical_120jobs_32gpus.trace.gz");
+    let workload = Arc::new(open(&path, &sides, &cluster).unwrap());
+    let mut figures: [Vec<f64>; 4] = Default::default();
+    for seed in 1..=seeds {
+        let engine = EngineConfig { round: Span::from_secs(120), ..EngineConfig::default() };
+        let mut setup = Setup { policy: Choice::named(policy), engine, seed, ..Setup::default() };
+        setup.semantics = Semantics::Original;
+        setup.use_published_variant();
+        let how = Run { ledger: None, ledger_path: None, progress: &|_| {} };
+        let finished = simulate(&cluster, &workload, &setup, how).unwrap();
+        let found = finished.report.summary(&finished.costs);
+        assert_eq!(found.finished, 120);
+        let values = [found.makespan_s, found.jct_mean_s, found.ftf_worst, found.unfair_fraction];
+        figures.iter_mut().zip(values).for_each(|(figures, value)| figures.push(value));
+    }
+    let spread = |values: &[f64]| format!("{:.3} to {:.3}", values[0], values[values.len() - 1]);
+    figures.each_mut().map(|values| {
+        values.sort_by(f64::total_cmp);
+        let median = f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2]);
+        println!("{policy}: {median:.3} ({})", spread(values));
+        median
+    })
+}
+
+#[test]
+fn shockwave_is_as_good_as_published_and_ours_is_better() {
+    let Some(folder) = folder() else { return };
+    let published = medians(&folder, "shockwave", 20);
+    let most = [24_800.0, 10_000.0, 1.9, 0.067];
+    assert!(published.iter().zip(most).all(|(found, most)| *found <= most), "{published:?}");
+    let plus = medians(&folder, "shockwave-plus", 20);
+    assert!(
+        plus.iter().zip(published).all(|(ours, theirs)| *ours <= theirs),
+        "{plus:?} against {published:?}"
+    );
+}

@@ -12,15 +12,15 @@
 //! ```
 //!
 //! The batch sizes and their speeds are taken from the job's declaration, as the original takes them from a profile of the
-//! very run that it predicts. It has no interval, and neither has this. Durations are not rounded to whole seconds, so that
-//! they mean the same on every GPU model. A batch size that was not declared counts for no mode. Jobs that declare no modes
+//! very run that it predicts. It has no interval, and neither has this. Durations are
+//! whole seconds on the reference GPU model, one at least, as in the original. A batch size that was not declared counts for no mode. Jobs that declare no modes
 //! are believed as by `declared`.
 
 use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime, relative, speeds};
 use evenhand_core::{
-    Cluster, Estimate, Event, Forecast, Interference, Job, JobSpec, Moved, Predictor, Ratio, RegimeForecast,
-    Sample, TimeSlicing, Work,
+    Cluster, Estimate, Event, Forecast, Interference, Job, JobSpec, ModelIndex, Moved, Predictor, Ratio,
+    RegimeForecast, Sample, TimeSlicing, Work,
 };
 use std::sync::Arc;
 
@@ -103,10 +103,24 @@ impl Expected {
 
     /// The steps of each mode that has some, with its speed relative to the declared one: the mode in force first, the others as declared.
     pub fn stretches(&self, spec: &JobSpec) -> impl Iterator<Item = (f64, Ratio)> {
+        self.modes().map(|mode| (self.epochs[mode] * self.epoch, spec.modes[mode].speed))
+    }
+
+    /// The modes that have something left, the one in force first.
+    fn modes(&self) -> impl Iterator<Item = usize> {
         let own = std::iter::once(self.current);
         let others = (0..self.epochs.len()).filter(|mode| *mode != self.current);
-        let stretch = |mode: usize| (self.epochs[mode] * self.epoch, spec.modes[mode].speed);
-        own.chain(others).map(stretch).filter(|(steps, _)| *steps > 0.0)
+        own.chain(others).filter(|mode| self.epochs[*mode] > 0.0)
+    }
+
+    /// The speed at which an epoch of a mode takes whole seconds on the reference GPU model, and one at least.
+    fn whole_seconds(&self, spec: &JobSpec, mode: usize) -> Ratio {
+        let (declared, speed) = (spec.speed(ModelIndex(0)).get(), spec.modes[mode].speed);
+        let seconds = self.epoch / (declared * speed.get());
+        Ratio::new(self.epoch / (declared * seconds.round().max(1.0)))
+            .ok()
+            .filter(|_| seconds.is_finite())
+            .unwrap_or(speed)
     }
 
     /// Shares the work that is left among the modes; the rest of the formula is a stretch.
@@ -116,11 +130,11 @@ impl Expected {
         if rest <= 0.0 || steps <= 0.0 {
             return;
         }
-        let regime = |(own, speed): (f64, Ratio)| RegimeForecast {
-            work: Estimate::exact(Work::from_steps(own * rest / steps)),
-            speed: relative(speed, job),
+        let regime = |mode: usize| RegimeForecast {
+            work: Estimate::exact(Work::from_steps(self.epochs[mode] * self.epoch * rest / steps)),
+            speed: relative(self.whole_seconds(&job.spec, mode), job),
         };
-        forecast.regimes = self.stretches(&job.spec).map(regime).collect();
+        forecast.regimes = self.modes().map(regime).collect();
         forecast.stretch = Estimate::exact(Ratio::new(steps / rest).unwrap_or_default());
     }
 }

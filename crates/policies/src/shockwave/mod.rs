@@ -59,15 +59,18 @@ pub(crate) const ENTRY: Entry = Entry {
     divide: None,
     build: |parameters| {
         let (beta, lambda) = (parameters.number(&BETA, 0.0, 1e9)?, parameters.number(&LAMBDA, 0.0, 100.0)?);
-        Ok(Box::new(Shockwave { pace: pace(parameters, false)?, published: Published { beta, lambda } }))
+        Ok(Box::new(Shockwave {
+            pace: pace(parameters, &WINDOW, false)?,
+            published: Published { beta, lambda },
+        }))
     },
 };
 
 /// How far is planned, and how often anew.
-fn pace(parameters: &Parameters, follows: bool) -> Result<Pace, ParameterError> {
+fn pace(parameters: &Parameters, window: &ParameterSpec, follows: bool) -> Result<Pace, ParameterError> {
     let round = parameters.read(&ROUND, "it is a duration such as 90s, 20m or 6h")?;
     Ok(Pace {
-        rounds: parameters.number(&WINDOW, 1.0, 1000.0)? as usize,
+        rounds: parameters.number(window, 1.0, 1000.0)? as usize,
         round,
         replan: parameters.number(&REPLAN, 1.0, 1000.0)? as u64,
         follows,

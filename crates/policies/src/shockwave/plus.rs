@@ -14,11 +14,12 @@
 
 use super::ahead::{Objective, Outlook, Pace};
 use super::view::View;
-use super::{REPLAN, ROUND, WINDOW, pace};
+use super::{REPLAN, ROUND, pace};
 use crate::registry::{Entry, Promise};
 use evenhand_core::{Limits, ParameterSpec, Plan, Policy, PolicyError, Snapshot};
 use evenhand_solve::{Window, WindowItem};
 
+const WINDOW: ParameterSpec = ParameterSpec { default: "40", ..super::WINDOW };
 const MAKESPAN: ParameterSpec = ParameterSpec {
     name: "makespan",
     default: "0.5",
@@ -31,7 +32,7 @@ const EFFICIENCY: ParameterSpec = ParameterSpec {
 };
 const LATENESS: ParameterSpec = ParameterSpec {
     name: "lateness",
-    default: "4",
+    default: "8",
     summary: "how steeply the weight of a job grows that is behind its fair finish",
 };
 
@@ -49,7 +50,7 @@ pub(crate) const ENTRY: Entry = Entry {
     divide: None,
     build: |parameters| {
         Ok(Box::new(Plus {
-            pace: pace(parameters, true)?,
+            pace: pace(parameters, &WINDOW, true)?,
             scaled: Scaled {
                 makespan: parameters.number(&MAKESPAN, 0.0, 1.0)?,
                 efficiency: parameters.number(&EFFICIENCY, 0.0, 1.0)?,
