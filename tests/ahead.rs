@@ -38,7 +38,9 @@ fn a_job_that_waits_for_another_is_foreseen_after_it() {
         assert_eq!(turns, first.rounds, "{name}: the GPU is never idle");
         for job in &first.jobs {
             let (end, foreseen) = (ends[&job.job.0], job.finish.seconds());
-            assert!((foreseen - end).abs() <= 1200.0, "{name}: {foreseen} against {end}");
+            // Who of two equals goes first may be planned anew, but what is foreseen is off by no more than a window.
+            let window_s = f64::from(first.rounds) * first.round.seconds();
+            assert!((foreseen - end).abs() <= window_s, "{name}: {foreseen} against {end}");
         }
         assert!(first.prices.0[0] >= 0.0 && first.gain > 0.0);
     }

@@ -55,9 +55,10 @@ fn the_same_seed_gives_the_same_ledger_and_any_ledger_replays() {
 #[test]
 fn a_window_planned_ahead_is_in_the_ledger_and_on_the_page() {
     let folder = Folder::new("ahead");
-    for policy in ["shockwave", "shockwave-plus"] {
+    for (policy, rounds) in [("shockwave", 20), ("shockwave-plus", 40)] {
         folder.done(&twenty(&format!("--policy {policy} --restore 20s --out .")));
-        assert!(folder.read("ledger.jsonl").contains(r#""ahead":{"rounds":20,"round":"#), "{policy}");
+        let window = format!(r#""ahead":{{"rounds":{rounds},"round":"#);
+        assert!(folder.read("ledger.jsonl").contains(&window), "{policy}");
         assert!(folder.read("report.html").contains("The plan ahead"), "{policy}");
         assert!(folder.done("replay ledger.jsonl").stdout.ends_with("decisions: all the same\n"), "{policy}");
     }
