@@ -24,7 +24,7 @@ pub(crate) use plus::ENTRY as PLUS;
 use crate::registry::{Entry, Promise};
 use ahead::{Objective, Outlook, Pace};
 use evenhand_core::{Limits, ParameterError, ParameterSpec, Parameters, Plan, Policy, PolicyError, Snapshot};
-use evenhand_solve::{Window, WindowItem};
+use evenhand_solve::{PublishedJob, Window, WindowItem};
 use view::{View, private_part};
 
 const ROUND: ParameterSpec = ParameterSpec {
@@ -94,26 +94,10 @@ struct Published {
     lambda: f64,
 }
 
-/// Points of the piecewise linear logarithm.
-const BASES: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
-/// The argument that stands for 0.
-const ORIGIN: f64 = 1e-6;
 /// The exponent of a late job that is nearly done.
 const NEARLY_DONE: f64 = 100.0;
 /// Weights beyond this are all the same to the arithmetic.
 const WEIGHT_MAX: f64 = 1e30;
-
-/// What being done soon is worth among equals.
-const TIE: f64 = 1e-3;
-
-/// U: the logarithm of progress, piecewise linear.
-fn utility(progress: f64) -> f64 {
-    let progress = progress.clamp(0.0, 1.0);
-    let at = (BASES.iter().rposition(|base| *base <= progress).unwrap_or(0)).min(BASES.len() - 2);
-    let log = |base: f64| base.max(ORIGIN).ln();
-    let (low, high) = (BASES[at], BASES[at + 1]);
-    log(low) + (log(high) - log(low)) * (progress - low) / (high - low)
-}
 
 impl Published {
     /// w: how much the progress of a job counts.
@@ -126,29 +110,15 @@ impl Published {
     }
 
     fn item(&self, outlook: &Outlook<'_>, view: &View<'_>, part: f64) -> WindowItem {
-        let weight = self.weight(outlook, view, part);
-        let scale = weight / (outlook.views.len() * outlook.rounds) as f64;
-        let (epoch_s, epochs_left) = (view.epoch_s().max(1e-3), view.epochs - view.done);
-        let planned = |rounds: usize| (rounds as f64 * outlook.round_s / epoch_s).min(epochs_left);
-        let value = |rounds: usize| utility((view.done + planned(rounds)) / view.epochs);
-        let pairs = (0..outlook.rounds).map(|round| (round, round + 1));
-        // The utility has few slopes, so many jobs gain alike: of those, who needs least goes first.
-        let soon = TIE * (outlook.round_s / view.left_s).min(1.0);
-        let gain = |a: usize, b: usize| scale * (value(b) - value(a)) * (1.0 + soon);
-        let mut gains: Vec<f64> = pairs.clone().map(|(a, b)| gain(a, b).max(0.0)).collect();
-        // Rounding must not make a later round worth more.
-        for at in 1..gains.len() {
-            gains[at] = gains[at].min(gains[at - 1]);
-        }
-        let progress = pairs.map(|(a, b)| (planned(b) - planned(a)) * epoch_s / outlook.round_s).collect();
-        WindowItem {
+        let job = PublishedJob {
             gang: view.gang,
-            gains,
-            progress,
+            epochs_done: view.done,
+            epochs: view.epochs,
+            rounds_per_epoch: view.epoch_s().max(1e-3) / outlook.round_s,
             remaining: view.left_s / outlook.round_s,
-            urgency: weight,
-            rates: view.rates.clone(),
-        }
+            priority: self.weight(outlook, view, part),
+        };
+        WindowItem { rates: view.rates.clone(), ..job.item(outlook.rounds, outlook.views.len()) }
     }
 }
 
