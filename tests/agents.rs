@@ -99,6 +99,18 @@ fn babbling(_: &Offer) -> Answer {
     RawBid::decode(b"more GPUs, please").map_or_else(Answer::Refused, Answer::Table)
 }
 
+/// Ratios whose quotient is no number any more.
+fn extreme(offer: &Offer) -> Answer {
+    answer(raw(offer.round, 1e300, 1e-300))
+}
+
+/// Wants to be better off for nothing.
+fn wishful(offer: &Offer) -> Answer {
+    let mut bid = raw(offer.round, 4.0, 1.0);
+    bid.rows[1].parts[0].gangs = 0;
+    answer(bid)
+}
+
 fn absent_minded(offer: &Offer) -> Answer {
     answer(raw(Round(offer.round.0 - 1), 4.0, 1.0))
 }
@@ -166,7 +178,7 @@ fn an_honest_agent_wins_with_its_own_bid_and_an_answer_ends_the_waiting() {
 
 #[test]
 fn every_kind_of_bad_bid_is_refused_with_its_reason_and_the_round_completes() {
-    let bad: [(Behaviour, BidError); 10] = [
+    let bad: [(Behaviour, BidError); 11] = [
         (None, BidError::Silent),
         (Some(not_a_number), BidError::NotANumber(1)),
         (Some(negative), BidError::NotPositive(1)),
@@ -176,6 +188,7 @@ fn every_kind_of_bad_bid_is_refused_with_its_reason_and_the_round_completes() {
         (Some(babbling), BidError::Unreadable),
         (Some(absent_minded), BidError::Stale(Round(0))),
         (Some(perverse), BidError::WorseThanNothing(1)),
+        (Some(wishful), BidError::Empty(1)),
         (Some(foreign), BidError::Version(9)),
     ];
     for (behaviour, reason) in bad {
@@ -190,6 +203,15 @@ fn every_kind_of_bad_bid_is_refused_with_its_reason_and_the_round_completes() {
         let waited = records.iter().filter(|record| matches!(record.event, Event::Bid { .. })).count();
         assert!(waited > 0 || reason == BidError::Silent);
     }
+}
+
+/// Such a bid can be read, and must not break the arithmetic of everybody else.
+#[test]
+fn a_bid_of_extreme_ratios_breaks_no_round() {
+    let (ends, records) = play(&[Some(honest), Some(extreme)], 1);
+    assert_eq!(ends.len(), 2);
+    let failed = |note: &Note| matches!(note, Note::PolicyFailed(_) | Note::PlanRefused(_));
+    assert!(!records.iter().flat_map(|record| &record.notes).any(failed), "a bid broke a decision");
 }
 
 #[test]

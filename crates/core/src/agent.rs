@@ -214,6 +214,9 @@ pub enum BidError {
     /// A row asks for GPUs and leaves the app worse off than without.
     #[error("row {0} is worse than nothing")]
     WorseThanNothing(u32),
+    /// A row after the first asks for nothing.
+    #[error("row {0} asks for nothing")]
+    Empty(u32),
     /// A row is about GPUs that were not offered.
     #[error("row {0} is about GPUs that were not offered")]
     NotOffered(u32),
@@ -270,6 +273,9 @@ impl Offer {
             if row.rho > nothing.rho {
                 return Err(BidError::WorseThanNothing(at as u32));
             }
+            if at > 0 && (row.parts.is_empty() || row.parts.iter().any(|part| part.gangs == 0)) {
+                return Err(BidError::Empty(at as u32));
+            }
             if !self.holds(row) {
                 return Err(BidError::NotOffered(at as u32));
             }
@@ -320,7 +326,7 @@ pub struct Bidder {
     pub kept_fraction: f64,
     /// The whole GPUs that it kept.
     pub kept: GpuCount,
-    /// Its ratio with what it holds and keeps.
+    /// Its ratio with all that it then holds, gifts included.
     pub after: Ratio,
 }
 
@@ -333,7 +339,7 @@ pub struct Auction {
     pub apps: u32,
     /// Who was asked, the worst off first.
     pub bidders: Vec<Bidder>,
-    /// Left-overs to apps that were not asked.
+    /// Left-overs: to apps that were not asked, and lent to bidders where those cannot use them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gifts: Vec<(Party, GpuCount)>,
 }

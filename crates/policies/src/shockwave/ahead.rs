@@ -138,10 +138,7 @@ impl Pace {
         for (id, model) in &turn {
             let Some(index) = snapshot.jobs.index(*id) else { continue };
             let job = snapshot.jobs.get(index);
-            // Where it is already, it goes on without a restart, if that is as good.
-            let held = snapshot.leases.of_job(Some(job)).and_then(|lease| snapshot.model_of(lease));
-            let model = held.filter(|held| *held == *model).unwrap_or(*model);
-            plan.grants.extend(room.grant_on(index, job, model, Reason::Planned));
+            plan.grants.extend(room.grant_on(index, job, *model, Reason::Planned));
         }
         let granted: BTreeSet<JobId> = plan.grants.iter().map(|grant| grant.job).collect();
         let rest = |view: &View<'_>| !granted.contains(&view.job.spec.id);

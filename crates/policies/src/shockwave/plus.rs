@@ -4,7 +4,8 @@
 //! maximise  (1 - k) 1/N sum_i [ (1 - a) w_i ln u_i(n_i) + a f_i(n_i) ]  -  k z / Z
 //! u_i(n)    = (done_i + min(n tau, R_i)) / (done_i + R_i)          the part of its time that is behind a job; an epoch at least
 //! f_i(n)    = min(n tau / R_i, 1)                                 the part of what is left that the window does
-//! w_i       = clip(rho_i, 1, 4)^lambda, with a mean of 1          rho_i = (now - a_i + R_i / s) / F_i, as it is reported
+//! w_i       = clip(rho_i, 1, 4)^lambda, with a mean of 1          rho_i = (now - a_i + c R_i) / (c (done_i + R_i))
+//! c         = max(1, sum_i g_i / M)                               the contention now
 //! z, Z      = the longest remaining time after the window ;  max( max_i R_i , sum_i g_i R_i / M )
 //! ```
 //!

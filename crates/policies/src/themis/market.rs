@@ -2,6 +2,7 @@
 
 use super::agent::InsideAgent;
 use super::lots::auction_of;
+use super::rho::bounded;
 use super::standing::{Member, Stance};
 use super::{Hearing, Seating};
 use evenhand_core::{
@@ -253,15 +254,16 @@ impl<'a> Market<'_, 'a> {
 }
 
 /// A table from outside, on the scale of the ratio that is known here: what an app says of its own standing is not believed.
+/// Ratios of a size that no arithmetic survives are cut to the largest and the least that anybody may have.
 fn rescaled(mut table: BidTable, nothing: Ratio) -> BidTable {
     let told = table.rows.first().map_or(1.0, |row| row.rho.get());
     for row in &mut table.rows {
-        row.rho = Ratio::new(row.rho.get() * nothing.get() / told).unwrap_or(nothing);
+        row.rho = bounded(row.rho.get() / told * nothing.get());
     }
     table
 }
 
-/// The gangs of a row, those that sit in one node first: if some are to go, it is those that are spread.
+/// The gangs of a row, those that sit in one node first, the largest of them before the others.
 fn gangs(row: &BidRow) -> Vec<Gang> {
     let mut parts = row.parts.clone();
     parts.sort_by_key(|part| (part.span, std::cmp::Reverse(part.gang)));

@@ -10,7 +10,7 @@
 //! 6. whoever got GPUs has them for a lease
 //! ```
 //!
-//! Whole gangs cannot be cut: of k gangs won, kappa k are kept, rounded up or down by lot so that the expectation holds.
+//! Whole gangs cannot be cut: each gang that was won is kept with probability kappa, by lot, so that the expectation holds.
 //!
 //! The agent of an app may live outside, next to its tuner; it is then asked for its bid, and the decision is taken when the
 //! bids are in. What an agent says of its speed or of its standing is not asked: rho is computed here, from progress that was
@@ -189,7 +189,7 @@ impl<'a> Hearing<'a> {
     fn by_need(&self, seating: &Seating<'_>) -> Vec<usize> {
         let may = |at: &usize| {
             let standing = &self.standings[*at];
-            standing.demands() && standing.members.iter().any(|member| seating.may_take(member))
+            standing.members.iter().any(|member| seating.may_take(member))
         };
         let demanding = (0..self.standings.len()).filter(may);
         let mut order: Vec<_> = demanding

@@ -19,6 +19,12 @@ use evenhand_fairness::{AppJob, app_seconds, ideal_seconds};
 /// Ratios beyond this say nothing more.
 const RHO_MAX: f64 = 1e6;
 
+/// A ratio within the bounds of what is told apart; what is no number counts as the worst.
+pub(super) fn bounded(rho: f64) -> Ratio {
+    let rho = if rho.is_nan() { RHO_MAX } else { rho.clamp(1.0 / RHO_MAX, RHO_MAX) };
+    Ratio::new(rho).unwrap_or_default()
+}
+
 /// How an app looks ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlook {
@@ -82,7 +88,7 @@ impl Yardstick {
     /// The ratio with jobs at these paces, one for each: against their mean speed in one place, 0 if they wait.
     pub fn rho(&self, left: &[AppJob], paces: &[f64]) -> Ratio {
         let shared_s = self.elapsed_s + self.seconds_left(left, paces);
-        Ratio::new((shared_s / self.ideal_s).clamp(1.0 / RHO_MAX, RHO_MAX)).unwrap_or_default()
+        bounded(shared_s / self.ideal_s)
     }
 
     fn seconds_left(&self, left: &[AppJob], paces: &[f64]) -> f64 {

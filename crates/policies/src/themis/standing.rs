@@ -135,11 +135,6 @@ fn stance<'a>(snapshot: &'a Snapshot, job: &Job) -> Stance<'a> {
 }
 
 impl Standing<'_> {
-    /// Whether it could use GPUs.
-    pub fn demands(&self) -> bool {
-        self.members.iter().any(|member| matches!(member.stance, Stance::IsUp(_) | Stance::Waits))
-    }
-
     /// GPUs that it holds and keeps.
     pub fn held(&self) -> GpuCount {
         let runs = |member: &Member<'_>| matches!(member.stance, Stance::Runs(_)).then(|| member.gang());
