@@ -49,6 +49,15 @@ pub(crate) fn within(numbers: &[(&str, f64, f64, f64)]) -> Result<(), InputError
     })
 }
 
+/// Refuses gang sizes of which none can be drawn: GPUs, and how often that many come up.
+pub(crate) fn gangs_within(gpus: &[(u32, f64)]) -> Result<(), InputError> {
+    for (gang, weight) in gpus {
+        within(&[("a gang of `gpus`", (*gang).into(), 1.0, 1e6), ("a weight of `gpus`", *weight, 0.0, 1e9)])?;
+    }
+    let total: f64 = gpus.iter().map(|(_, weight)| weight).sum();
+    within(&[("the sum of the weights of `gpus`", total, 1e-9, 1e12)])
+}
+
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.place)?;

@@ -99,7 +99,7 @@ impl<'a> Market<'_, 'a> {
                 headroom[model] = seating.headroom(member.job, model);
             }
         }
-        InsideAgent { snapshot, standing, yardstick: self.hearing.yardstick(standing), headroom }
+        InsideAgent { snapshot, standing, yardstick: self.hearing.yardsticks[at], headroom }
     }
 
     /// The bid of an app: its own, if its agent lives outside and was asked, else that of the agent in here.
@@ -249,7 +249,7 @@ impl<'a> Market<'_, 'a> {
             };
         }
         let left: Vec<_> = standing.members.iter().map(|member| member.left).collect();
-        self.hearing.yardstick(standing).rho(&left, &paces)
+        self.hearing.yardsticks[at].rho(&left, &paces)
     }
 }
 

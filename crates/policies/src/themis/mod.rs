@@ -141,9 +141,7 @@ impl Rules {
             outlook: parameters.word(&OUTLOOK, &[("lease", Outlook::Lease), ("held", Outlook::Held)])?,
         })
     }
-}
 
-impl Rules {
     /// How long a lease lasts that is given now.
     fn term(&self, now: Time) -> Span {
         if !self.together {
@@ -158,11 +156,12 @@ impl Rules {
 /// One decision: the apps as they stand, and the GPUs that are to be had.
 struct Hearing<'a> {
     snapshot: &'a Snapshot,
-    rules: Rules,
     /// How long a lease lasts that is given now.
     term: Span,
     contention: Contention,
     standings: Vec<Standing<'a>>,
+    /// What each of them is measured by.
+    yardsticks: Vec<Yardstick>,
     /// Jobs that are here for the first time.
     new: BTreeSet<JobId>,
 }
@@ -178,11 +177,9 @@ impl<'a> Hearing<'a> {
             new.extend(ids.filter(|id| contention.is_new(standing.party, *id)));
         }
         contention.meet(snapshot, &standings);
-        Self { snapshot, rules, term, contention, standings, new }
-    }
-
-    fn yardstick(&self, standing: &Standing<'_>) -> Yardstick {
-        Yardstick::new(self.snapshot, &self.contention, standing, &self.rules, self.term)
+        let measured = |standing| Yardstick::new(snapshot, &contention, standing, &rules, term);
+        let yardsticks = standings.iter().map(measured).collect();
+        Self { snapshot, term, contention, standings, yardsticks, new }
     }
 
     /// Apps that could use GPUs, the worst off first; of equals, who has waited longest.
@@ -196,7 +193,7 @@ impl<'a> Hearing<'a> {
             .map(|at| {
                 let standing = &self.standings[at];
                 let left: Vec<_> = standing.members.iter().map(|member| member.left).collect();
-                let rho = self.yardstick(standing).rho(&left, &standing.paces(self.snapshot));
+                let rho = self.yardsticks[at].rho(&left, &standing.paces(self.snapshot));
                 (std::cmp::Reverse(rho.key()), standing.opened, standing.party, at)
             })
             .collect();

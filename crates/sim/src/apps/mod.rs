@@ -15,7 +15,7 @@ mod rehearsal;
 
 pub use rehearsal::rehearse;
 
-use crate::input::{InputError, within};
+use crate::input::{InputError, gangs_within, within};
 use crate::tuners;
 use crate::{ClusterSpec, Workload};
 use evenhand_core::{Random, Time};
@@ -108,27 +108,14 @@ impl Apps {
             ("first_to_target", self.first_to_target, 0.0, 1.0),
             ("tenants", self.tenants.into(), 0.0, 1e6),
         ])?;
-        for (gpus, weight) in &self.gpus {
-            within(&[
-                ("a gang of `gpus`", (*gpus).into(), 1.0, 1e6),
-                ("a weight of `gpus`", *weight, 0.0, 1e9),
-            ])?;
-        }
+        gangs_within(&self.gpus)?;
         for (tuner, weight) in &self.tuners {
             tuners::parse(tuner)
                 .map_err(|error| InputError::field(0, "a tuner of `tuners`", tuner, error.to_string()))?;
             within(&[("a weight of `tuners`", *weight, 0.0, 1e9)])?;
         }
-        let total = |weights: &mut dyn Iterator<Item = f64>| weights.sum::<f64>();
-        within(&[
-            ("the sum of the weights of `gpus`", total(&mut self.gpus.iter().map(|pair| pair.1)), 1e-9, 1e12),
-            (
-                "the sum of the weights of `tuners`",
-                total(&mut self.tuners.iter().map(|pair| pair.1)),
-                1e-9,
-                1e12,
-            ),
-        ])
+        let total: f64 = self.tuners.iter().map(|(_, weight)| weight).sum();
+        within(&[("the sum of the weights of `tuners`", total, 1e-9, 1e12)])
     }
 
     /// Makes the apps for a cluster; gangs that no GPU model can seat are left out of the draw. `seed` is that of the run.

@@ -2,7 +2,7 @@
 //!
 //! Poisson arrivals and log-normal durations: a named baseline, not a likeness of any real cluster.
 
-use crate::input::{InputError, within};
+use crate::input::{InputError, gangs_within, within};
 use crate::{ClusterSpec, SimJob, Workload};
 use evenhand_core::{JobId, JobSpec, ModelIndex, PerModel, Random, Rate, Tenant, TenantId, Time, Work};
 use serde::Deserialize;
@@ -57,14 +57,7 @@ impl Synthetic {
             ("tenants", self.tenants.into(), 1.0, 1e6),
             ("kinds", self.kinds.into(), 0.0, 1e6),
         ])?;
-        for (gpus, weight) in &self.gpus {
-            within(&[
-                ("a gang of `gpus`", (*gpus).into(), 1.0, 1e6),
-                ("a weight of `gpus`", *weight, 0.0, 1e9),
-            ])?;
-        }
-        let total: f64 = self.gpus.iter().map(|(_, weight)| weight).sum();
-        within(&[("the sum of the weights of `gpus`", total, 1e-9, 1e12)])
+        gangs_within(&self.gpus)
     }
 
     /// Makes the work for a cluster; gangs that no GPU model can seat are left out of the draw.

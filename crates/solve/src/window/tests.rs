@@ -75,21 +75,23 @@ fn gpu_rounds_that_add_up_need_not_fit() {
     assert_eq!(plan_window(&urgent, 0).unwrap().counts, [0, 2]);
 }
 
+/// Nothing that exhaustive search finds is better, and nothing is above the bound.
+fn assert_best(window: &Window, at: u64) {
+    let plan = plan_window(window, at).unwrap();
+    assert_plan(window, &plan);
+    let best = exhaustive::best(window);
+    let missed = (best - plan.value) / (best - plan.empty).max(1e-12);
+    assert!(missed <= 1e-9, "window {at}: {} of {best}: {window:?}", plan.value);
+    let bound = plan.bound;
+    assert!(bound >= best - 1e-9 * (1.0 + best.abs()), "window {at}: bound {bound} of {best}");
+}
+
 #[test]
 fn tiny_windows_are_planned_as_well_as_can_be() {
     let mut random = Random::new(17);
     for at in 0..500 {
         let window = tiny(&mut random);
-        let plan = plan_window(&window, at).unwrap();
-        assert_plan(&window, &plan);
-        let best = exhaustive::best(&window);
-        let missed = (best - plan.value) / (best - plan.empty).max(1e-12);
-        assert!(missed <= 1e-9, "window {at}: {} of {best}: {window:?}", plan.value);
-        assert!(
-            plan.bound >= best - 1e-9 * (1.0 + best.abs()),
-            "window {at}: bound {} of {best}",
-            plan.bound
-        );
+        assert_best(&window, at);
     }
 }
 
@@ -134,16 +136,7 @@ fn tiny_windows_on_two_models_are_planned_as_well_as_can_be() {
             let slow = random.between(0.1, 1.0);
             item.rates = [vec![1.0, slow], vec![slow, 1.0], vec![1.0, 0.0]][random.below(3) as usize].clone();
         }
-        let plan = plan_window(&window, at).unwrap();
-        assert_plan(&window, &plan);
-        let best = exhaustive::best(&window);
-        let missed = (best - plan.value) / (best - plan.empty).max(1e-12);
-        assert!(missed <= 1e-9, "window {at}: {} of {best}: {window:?}", plan.value);
-        assert!(
-            plan.bound >= best - 1e-9 * (1.0 + best.abs()),
-            "window {at}: bound {} of {best}",
-            plan.bound
-        );
+        assert_best(&window, at);
     }
 }
 
