@@ -9,10 +9,12 @@ use evenhand_core::{
     AGENT_VERSION, Abilities, Answer, AppId, Backend, BackendError, BidRow, BidTable, Command, Event,
     GpuCount, GpuId, GpuSet, Grant, Invitation, Job, JobId, Limits, Memory, Note, Occasion, Offer,
     OfferedNode, Others, Plan, Policy, PolicyError, Ratio, Reason, Record, RegimeSpec, Sharing, SharingMode,
-    Site, Snapshot, Span, Time, Work,
+    Site, Snapshot, Span, StopReason, Time, Work,
 };
+use evenhand_engine::{Engine, Parts};
+use evenhand_policies::placement::{DEFAULT_PLACER, PLACERS};
 use evenhand_policies::{Entry, Promise};
-use evenhand_tests::{Stage, engine_with, policy};
+use evenhand_tests::{Stage, engine_with, parts_with, policy};
 use std::collections::{BTreeMap, VecDeque};
 
 fn grant(job: JobId, gpus: u32) -> Grant {
@@ -298,6 +300,48 @@ fn nothing_restarts_in_a_steady_state() {
         let renewals = if own_length { 3 * 2 } else { 3 * 50 };
         assert!(count(|command| matches!(command, Command::Renew { .. })) >= renewals, "{}", entry.name);
     }
+}
+
+#[test]
+fn the_originals_rules_tell_progress_in_the_unit_of_the_job() {
+    // No recipe, so no batch sizes: 300 steps at one a second, 60 in each round of theirs.
+    let stage = Stage::new("v100=1", 1).job(0, 1, 300);
+    let mut world = stage.world_of_rounds(Span::from_secs(60));
+    let mut engine = engine_with(policy("las"), stage.engine.clone(), world.abilities());
+    let (ends, records) = stage.play_in(&mut engine, &mut world);
+    assert_eq!(ends, [(0, 300.0)].into());
+    let told = records.iter().filter_map(|record| match record.event {
+        Event::Progress { done, .. } => Some(done.steps()),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [60.0, 120.0, 180.0, 240.0]);
+}
+
+#[test]
+fn a_gang_that_had_to_be_spread_is_gathered_when_there_is_room() {
+    // Two GPUs on two nodes at a quarter of the speed, until the second node has both free.
+    let gang = |spec: &mut evenhand_core::JobSpec| {
+        let ratio = |value: f64| Ratio::new(value).unwrap();
+        spec.scaling.by_span = Some([ratio(1.0), ratio(1.0), ratio(4.0), ratio(4.0)]);
+    };
+    let stage = Stage::new("v100=4", 2).job(0, 1, 300).job(0, 1, 3000).job(0, 1, 600);
+    let stage = stage.job_with(350, 2, 1000, gang);
+    let play = |name: &str| {
+        let mut world = stage.world();
+        let placer = (PLACERS.iter().find(|entry| entry.name == DEFAULT_PLACER).unwrap().build)();
+        let parts = parts_with(policy(name), stage.engine.clone(), world.abilities());
+        stage.play_in(&mut Engine::new(Parts { placer, ..parts }), &mut world)
+    };
+    let (ends, records) = play("las");
+    let moved = records.iter().filter(|record| {
+        let is_move = |command: &Command| matches!(command, Command::Stop { reason, .. } if *reason == StopReason::Moved);
+        record.commands.iter().any(is_move)
+    });
+    let moved: Vec<f64> = moved.map(|record| record.now.seconds()).collect();
+    assert_eq!(moved, [600.0]);
+    assert_eq!(ends.get(&3), Some(&(600.0 + 1000.0 - (600.0 - 350.0) / 4.0)));
+    // A policy that never interrupts anybody is not made to.
+    assert_eq!(play("fifo").0.get(&3), Some(&(350.0 + 4000.0)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use evenhand_core::{
     Record, Span, Tenant, TenantId, Time, Work,
 };
 use evenhand_engine::{Engine, run};
-use evenhand_sim::{ClusterSpec, Curve, Faults, SimApp, SimJob, Workload, World};
+use evenhand_sim::{ClusterSpec, Curve, Faults, OriginalWorld, SimApp, SimJob, Workload, World};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -110,6 +110,12 @@ impl Stage {
         let mut workload = self.workload.clone();
         workload.jobs.sort_by_key(|job| job.submit);
         World::new(self.cluster.models.clone(), &self.cluster.nodes, Arc::new(workload), Faults::default(), 1)
+    }
+
+    /// A world with the round rules of the published simulators.
+    pub fn world_of_rounds(&self, round: Span) -> OriginalWorld {
+        let (models, nodes) = (self.cluster.models.clone(), &self.cluster.nodes);
+        OriginalWorld::new(models, nodes, Arc::new(self.workload.clone()), round)
     }
 
     /// Plays it to its end under a policy.

@@ -7,6 +7,7 @@
 mod account;
 mod beliefs;
 mod bids;
+mod gather;
 mod intake;
 mod leases;
 mod nodes;

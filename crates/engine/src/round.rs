@@ -55,7 +55,10 @@ impl Engine {
             self.ask_for_bids(invitation, step);
         }
         let waits = self.state.bidding.is_some();
-        let changes = if waits { Changes::default() } else { changes(&plan, &snapshot) };
+        let mut changes = if waits { Changes::default() } else { changes(&plan, &snapshot) };
+        if occasion == Occasion::Regular && changes.place.is_empty() {
+            self.gather(&plan, &mut changes, &snapshot);
+        }
         // Holding the snapshot any longer would make the next edit copy its tables.
         drop(snapshot);
         let kept = self.renew_kept(&changes, step);
@@ -78,6 +81,15 @@ impl Engine {
             ahead: plan.ahead.take(),
         });
         self.state.previous = Some(Arc::new(plan));
+    }
+
+    /// Moves one lease that is kept, but seated far apart for no reason any more.
+    fn gather(&self, plan: &Plan, changes: &mut Changes, snapshot: &Snapshot) {
+        let kept = |lease: &Lease| changes.keep.iter().any(|(id, ..)| *id == lease.id);
+        if let Some(lease) = self.gathered(plan, kept, snapshot) {
+            changes.keep.retain(|(id, ..)| *id != lease);
+            changes.stop.push((lease, StopReason::Moved));
+        }
     }
 
     /// The policy's plan, or what still fits of the last one.

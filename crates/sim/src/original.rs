@@ -35,6 +35,8 @@ const IDLE_ROUNDS_MAX: u32 = 1000;
 #[derive(Debug)]
 struct Training {
     recipe: Arc<Recipe>,
+    /// The work of one sample.
+    sample: Work,
     batch: u32,
     total: u64,
     done: u64,
@@ -48,10 +50,11 @@ struct Training {
 }
 
 impl Training {
-    fn new(recipe: &Arc<Recipe>) -> Self {
+    fn new(recipe: &Arc<Recipe>, sample: Work) -> Self {
         let (batch, total) = (recipe.batch, recipe.steps);
         Self {
             recipe: recipe.clone(),
+            sample,
             batch,
             total,
             done: 0,
@@ -68,7 +71,7 @@ impl Training {
 
     /// Samples done, and what would be done if the batch size stayed: the unit of work does not change with it.
     fn work(&self) -> Work {
-        Work::from_steps((self.done * u64::from(self.batch.max(1))) as f64)
+        Work(self.sample.0 * self.done * u64::from(self.batch.max(1)))
     }
 
     /// The speed in samples, relative to that at the first batch size.
@@ -176,14 +179,15 @@ impl OriginalWorld {
         self.arrivals_next += 1;
         let mut declared = (*job.truth).clone();
         if let Some(recipe) = &job.recipe {
-            self.training.insert(declared.id, Training::new(recipe));
+            self.training.insert(declared.id, Training::new(recipe, Work::from_steps(1.0)));
             // The batch size at the start is known; nobody announces how it will change.
             declared.regimes = vec![RegimeSpec { from: Work::ZERO, batch: recipe.batch, speed: Ratio::ONE }];
         } else {
             // These rules know no regimes but those of recipes.
             declared.regimes.clear();
+            declared.modes.clear();
             let recipe = plain(&declared);
-            self.training.insert(declared.id, Training::new(&Arc::new(recipe)));
+            self.training.insert(declared.id, Training::new(&Arc::new(recipe), SMALLEST));
         }
         if let Some(curve) = &job.curve {
             declared.work = Some(curve.limit);
@@ -307,7 +311,10 @@ impl Training {
     }
 }
 
-/// A job without a recipe: one batch size for ever, a step a second.
+/// The smallest amount of work that can be told.
+const SMALLEST: Work = Work(1);
+
+/// A job without a recipe: one batch size for ever, in steps of the smallest amount of work.
 fn plain(spec: &evenhand_core::JobSpec) -> Recipe {
     let steps = spec.work.unwrap_or_default().0.max(1);
     let rates = evenhand_core::PerModel(spec.speed_row().0.map(|rate| rate.times(1e3)));

@@ -1,0 +1,54 @@
+//! A gang that was seated far apart when the cluster was full need not stay so for ever.
+//!
+//! ```text
+//! moved when   nobody waits, and  t (s - s')  >  2 (restart + round)
+//! t            time that the job is believed to need still, in one place
+//! s, s'        how much slower it is as far apart as it is seated, and as it could be seated now
+//! ```
+//!
+//! One lease a round, the one that gains most. A lease whose GPUs the policy named is the policy's business.
+
+use crate::Engine;
+use evenhand_core::{GpuSet, Grant, Lease, LeaseId, Plan, Site, Snapshot};
+
+impl Engine {
+    /// The lease among those kept that had better be moved, if there is one.
+    pub(crate) fn gathered(
+        &self,
+        plan: &Plan,
+        kept: impl Fn(&Lease) -> bool,
+        snapshot: &Snapshot,
+    ) -> Option<LeaseId> {
+        if snapshot.jobs.queue_len() > 0 {
+            return None;
+        }
+        let open = plan.grants.iter().filter(|grant| !matches!(grant.site, Site::Exactly(_)));
+        let gains = open.filter_map(|grant| {
+            let lease = snapshot.leases.of_job(snapshot.jobs.by_id(grant.job)).filter(|lease| kept(lease))?;
+            Some((self.seconds_gained(grant, lease, snapshot)?, lease.id))
+        });
+        gains.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))).map(|(_, lease)| lease)
+    }
+
+    /// What moving a lease saves its job, where that is much more than it costs.
+    fn seconds_gained(&self, grant: &Grant, lease: &Lease, snapshot: &Snapshot) -> Option<f64> {
+        let index = snapshot.jobs.index(lease.job)?;
+        let (job, forecast) = (snapshot.jobs.get(index), snapshot.forecast(index));
+        let by_span = forecast.scaling.by_span?;
+        let slowdown = |gpus: &GpuSet| by_span[snapshot.cluster.span_of(gpus) as usize].get();
+        let apart = slowdown(&lease.gpus);
+        if apart <= by_span[0].get() {
+            return None;
+        }
+        let model = snapshot.model_of(lease)?;
+        let left_s = snapshot.remaining_seconds(index, job, model)?.mean;
+        let cost = forecast.restart.mean.seconds() + self.parts.config.round.seconds();
+        let mut room = snapshot.cluster.free.clone();
+        lease.gpus.seats().iter().for_each(|seat| room.give(*seat));
+        let wanted = Grant { site: Site::Model(model), ..grant.clone() };
+        let placement = self.parts.placer.place(snapshot, &mut room, &[wanted]);
+        let (_, gpus) = placement.seated.first()?;
+        let gained = left_s * (apart - slowdown(gpus));
+        (gained > 2.0 * cost).then_some(gained)
+    }
+}
