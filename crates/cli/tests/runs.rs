@@ -55,7 +55,7 @@ fn the_same_seed_gives_the_same_ledger_and_any_ledger_replays() {
 #[test]
 fn a_window_planned_ahead_is_in_the_ledger_and_on_the_page() {
     let folder = Folder::new("ahead");
-    for (policy, rounds) in [("shockwave", 20), ("shockwave-plus", 40)] {
+    for (policy, rounds) in [("shockwave", 20), ("shockwave-plus", 60)] {
         folder.done(&twenty(&format!("--policy {policy} --restore 20s --out .")));
         let window = format!(r#""ahead":{{"rounds":{rounds},"round":"#);
         assert!(folder.read("ledger.jsonl").contains(&window), "{policy}");

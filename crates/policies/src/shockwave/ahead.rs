@@ -3,7 +3,8 @@
 
 use super::fair_finish::FairFinish;
 use super::foresight::foreseen;
-use super::view::View;
+use super::horizon::Horizon;
+use super::view::{View, private_part};
 use crate::fill::Room;
 use evenhand_core::{
     Ahead, GpuCount, Grant, JobId, Memory, ModelIndex, Occasion, Others, Plan, PolicyError, Quality, Reason,
@@ -11,6 +12,7 @@ use evenhand_core::{
 };
 use evenhand_solve::{Window, WindowPlan, plan_window};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -27,11 +29,13 @@ pub(super) struct Outlook<'a> {
     pub snapshot: &'a Snapshot,
     pub views: &'a [View<'a>],
     pub fair: &'a FairFinish,
+    /// C: by when everything should be done.
+    pub horizon: Horizon,
     /// H: rounds of the window.
     pub rounds: usize,
     /// tau: seconds of a round.
     pub round_s: f64,
-    /// How many times longer than alone everything takes: GPUs wanted over GPUs there are, at least 1.
+    /// How many times longer than alone everything takes, as reports count it: jobs over GPUs, at least 1.
     pub contention: f64,
 }
 
@@ -49,6 +53,7 @@ pub(super) struct Pace {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Books {
     fair: FairFinish,
+    horizon: Horizon,
     jobs: BTreeSet<JobId>,
     /// Batch sizes in force, to see that one has changed.
     batches: Vec<(JobId, u32)>,
@@ -74,9 +79,12 @@ impl Pace {
         if jobs != books.jobs {
             books.fair.renew(snapshot, &views);
         }
+        if !jobs.is_subset(&books.jobs) {
+            books.horizon.renew(snapshot, &views);
+        }
         let changed = self.follows && batches != books.batches;
         if jobs != books.jobs || changed || books.age >= self.replan.min(self.rounds as u64) {
-            let outlook = self.outlook(snapshot, &views, &books.fair);
+            let outlook = self.outlook(snapshot, &views, &books);
             let planned = plan(&outlook, objective, snapshot.seed)?;
             // Without GPUs nothing can be foreseen.
             let foresees = snapshot.cluster.capacity_total() > GpuCount::ZERO;
@@ -89,16 +97,12 @@ impl Pace {
         Ok(self.carry_out(snapshot, objective, &views, books))
     }
 
-    fn outlook<'a>(
-        &self,
-        snapshot: &'a Snapshot,
-        views: &'a [View<'a>],
-        fair: &'a FairFinish,
-    ) -> Outlook<'a> {
-        let wanted: f64 = views.iter().map(|view| f64::from(view.gang)).sum();
-        let contention = (wanted / f64::from(snapshot.cluster.capacity_total().0.max(1))).max(1.0);
+    fn outlook<'a>(&self, snapshot: &'a Snapshot, views: &'a [View<'a>], books: &'a Books) -> Outlook<'a> {
+        // Without GPUs, as with one.
+        let contention = (1.0 / private_part(snapshot, views.len())).min(views.len().max(1) as f64);
         let round_s = self.length(snapshot).seconds();
-        Outlook { snapshot, views, fair, rounds: self.rounds, round_s, contention }
+        let (fair, horizon) = (&books.fair, books.horizon);
+        Outlook { snapshot, views, fair, horizon, rounds: self.rounds, round_s, contention }
     }
 
     /// The length of a round: the engine's, unless the world ends rounds itself.
@@ -134,7 +138,9 @@ impl Pace {
     ) -> Plan {
         let mut room = Room::whole(snapshot);
         let mut plan = Plan::default();
-        let turn = books.plan.get(books.age as usize).cloned().unwrap_or_default();
+        let mut turn = books.plan.get(books.age as usize).cloned().unwrap_or_default();
+        // Large gangs are seated first, so that they are spread the least.
+        turn.sort_by_key(|(id, _)| Reverse(snapshot.jobs.by_id(*id).map(|job| job.spec.gpus.min)));
         for (id, model) in &turn {
             let Some(index) = snapshot.jobs.index(*id) else { continue };
             let job = snapshot.jobs.get(index);
@@ -142,7 +148,7 @@ impl Pace {
         }
         let granted: BTreeSet<JobId> = plan.grants.iter().map(|grant| grant.job).collect();
         let rest = |view: &View<'_>| !granted.contains(&view.job.spec.id);
-        let outlook = self.outlook(snapshot, views, &books.fair);
+        let outlook = self.outlook(snapshot, views, &books);
         backfill(&outlook, objective, &mut room, &mut plan, rest);
         plan.window = window_ahead(snapshot, &books);
         plan.quality =
@@ -161,7 +167,7 @@ impl Pace {
     ) -> Plan {
         let mut plan = Plan { others: Others::Keep, ..Plan::default() };
         let mut room = Room::left_over(snapshot);
-        let outlook = self.outlook(snapshot, views, &books.fair);
+        let outlook = self.outlook(snapshot, views, &books);
         backfill(&outlook, objective, &mut room, &mut plan, |view| view.job.is_queued());
         plan.memory = Memory::new(books);
         plan

@@ -16,6 +16,7 @@
 mod ahead;
 mod fair_finish;
 mod foresight;
+mod horizon;
 mod plus;
 mod view;
 

@@ -20,6 +20,8 @@ pub(super) struct View<'a> {
     pub done_s: f64,
     /// R: seconds that it is believed to need still, alone on its gang of its fastest model.
     pub left_s: f64,
+    /// As much as it may well need: one in ten needs more.
+    pub left_high_s: f64,
     /// Seconds of the current epoch, at the speed in force.
     epoch_now_s: f64,
     /// Seconds of the current epoch that are still to come.
@@ -58,6 +60,7 @@ impl<'a> View<'a> {
         let known = fastest.and_then(|model| snapshot.remaining_seconds(index, job, model));
         // Of a job that nothing is known of, as much is expected to be left as it has done.
         let left_s = known.map_or(if best > 0.0 { done / best } else { 0.0 }, |left| left.mean).max(1.0);
+        let left_high_s = known.map_or(left_s, |left| left.high).max(left_s);
         let epochs = (total / epoch).ceil().max(1.0);
         let in_epoch = done / epoch - (done / epoch).floor();
         let epoch_now_s = if best > 0.0 { epoch / best } else { left_s };
@@ -71,6 +74,7 @@ impl<'a> View<'a> {
             done: (done / epoch).floor().min(epochs),
             done_s: done_seconds(job, done, best),
             left_s,
+            left_high_s,
             rates,
         }
     }

@@ -107,9 +107,9 @@ impl Regimes {
     }
 }
 
-/// Whether a job has said beforehand when its regime will change.
+/// Whether a job has said beforehand when its regime will change, or that it never will.
 fn announces(spec: &JobSpec) -> bool {
-    spec.regimes.iter().any(|regime| regime.from > Work::ZERO)
+    spec.modes.len() == 1 || spec.regimes.iter().any(|regime| regime.from > Work::ZERO)
 }
 
 /// Tells the rest of a job as stretches of the expected slowness, and how sure that is.

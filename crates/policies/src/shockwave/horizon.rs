@@ -1,0 +1,56 @@
+//! By when all the work that is there should be done. It is fixed when work arrives: worked out anew in every round, it would move on
+//! with whatever is put off.
+//!
+//! ```text
+//! C       = max( C , now + (1 + eps) max( max_i R_i , sum_i g_i R_i / M ) )      at every arrival; no schedule ends before eps = 0
+//! must_i  = ceil( (Rhigh_i - (C - now - tau H)) / tau )                          rounds of a window without which job i passes C
+//! ```
+//!
+//! R is what is expected, Rhigh what one in ten exceeds: a long job taken for a short one is found out when it is too late.
+
+use super::view::View;
+use evenhand_core::{Snapshot, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// eps: room for what cannot be packed.
+const ROOM: f64 = 0.02;
+
+/// C.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Horizon(Time);
+
+impl Horizon {
+    /// Work has arrived.
+    pub fn renew(&mut self, snapshot: &Snapshot, views: &[View<'_>]) {
+        let gpus = f64::from(snapshot.cluster.capacity_total().0.max(1));
+        let longest_s = views.iter().map(|view| view.left_s).fold(0.0, f64::max);
+        let spread_s = views.iter().map(|view| view.left_s * f64::from(view.gang)).sum::<f64>() / gpus;
+        let needed = Span::from_seconds((1.0 + ROOM) * longest_s.max(spread_s));
+        self.0 = self.0.max(snapshot.now + needed);
+    }
+
+    /// How many of the next rounds a job that needs so long must have, not to pass it.
+    pub fn must(self, now: Time, left_s: f64, rounds: usize, round_s: f64) -> usize {
+        let after_s = self.0.seconds() - now.seconds() - rounds as f64 * round_s;
+        (((left_s - after_s) / round_s).ceil().max(0.0) as usize).min(rounds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_must_have_the_rounds_that_it_cannot_make_good_later() {
+        let horizon = Horizon(Time::from_seconds(10_000.0));
+        let now = Time::from_seconds(4_000.0);
+        let must = |left_s: f64| horizon.must(now, left_s, 20, 120.0);
+        // 3,600 s are left after the window of 2,400 s.
+        assert_eq!(must(3_000.0), 0);
+        assert_eq!(must(3_600.0), 0);
+        assert_eq!(must(3_601.0), 1);
+        assert_eq!(must(4_800.0), 10);
+        assert_eq!(must(6_000.0), 20);
+        assert_eq!(must(60_000.0), 20);
+    }
+}
