@@ -8,8 +8,8 @@
 use evenhand_core::{
     AGENT_VERSION, Abilities, Answer, AppId, Backend, BackendError, BidRow, BidTable, Command, Event,
     GpuCount, GpuId, GpuSet, Grant, Invitation, Job, JobId, Limits, Memory, Note, Occasion, Offer,
-    OfferedNode, Others, Plan, Policy, PolicyError, Ratio, Reason, Record, RegimeSpec, Sharing, SharingMode,
-    Site, Snapshot, Span, StopReason, Time, Work,
+    OfferedNode, Others, PerModel, Plan, Policy, PolicyError, Rate, Ratio, Reason, Record, RegimeSpec,
+    Sharing, SharingMode, Site, Snapshot, Span, StopReason, Time, Work,
 };
 use evenhand_engine::{Engine, Parts};
 use evenhand_policies::placement::{DEFAULT_PLACER, PLACERS};
@@ -318,6 +318,26 @@ fn the_originals_rules_tell_progress_in_the_unit_of_the_job() {
 }
 
 #[test]
+fn the_originals_rules_hold_in_rounds_shorter_than_a_step_or_a_start() {
+    // The second begins when the first is done, and loses its first round to that; a third has steps as long as two rounds.
+    let stage = Stage::new("v100=1", 1).job(0, 1, 30).job(0, 1, 30);
+    let play = |stage: &Stage| {
+        let mut world = stage.world_of_rounds(Span::from_secs(10));
+        let mut engine = engine_with(policy("fifo"), stage.engine.clone(), world.abilities());
+        stage.play_in(&mut engine, &mut world).0
+    };
+    assert_eq!(play(&stage), [(0, 30.0), (1, 70.0)].into());
+    let slow =
+        |spec: &mut evenhand_core::JobSpec| spec.speeds = Some(PerModel::all(Rate::new(5e-5).unwrap()));
+    let ends = play(&Stage::new("v100=1", 1).job_with(0, 1, 0, slow).edit(|job| {
+        let mut spec = evenhand_core::JobSpec::clone(&job.truth);
+        spec.work = Some(Work(3));
+        job.truth = std::sync::Arc::new(spec);
+    }));
+    assert_eq!(ends, [(0, 60.0)].into());
+}
+
+#[test]
 fn a_gang_that_had_to_be_spread_is_gathered_when_there_is_room() {
     // Two GPUs on two nodes at a quarter of the speed, until the second node has both free.
     let gang = |spec: &mut evenhand_core::JobSpec| {
@@ -489,7 +509,7 @@ fn published_variants_give_a_job_only_models_that_will_do() {
 
 #[test]
 fn a_tenant_is_not_owed_more_than_it_may_hold() {
-    let limited = evenhand_core::PerModel::all(GpuCount(1));
+    let limited = PerModel::all(GpuCount(1));
     let stage = Stage::new("v100=4", 4).tenant("ann").job(0, 1, 3600).job(0, 1, 3600).limit(limited);
     let mut world = stage.world();
     let abilities = world.abilities();

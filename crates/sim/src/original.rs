@@ -240,13 +240,16 @@ impl OriginalWorld {
             let Some(training) = self.training.get(&lease.job) else { continue };
             let model = self.nodes[lease.gpus.seats()[0].node.index()].model;
             let rate = training.rate(model);
-            let mut steps = ((rate * self.tau_s) as u64).min(training.total.saturating_sub(training.done));
+            // Where a step is longer than a round the originals never end; here it makes the round longer.
+            let most = ((rate * self.tau_s) as u64).max(u64::from(rate > 0.0));
+            let mut steps = most.min(training.total.saturating_sub(training.done));
             let full_s = if rate > 0.0 { steps as f64 / rate } else { 0.0 };
             let mut busy_s = full_s;
             let started = !self.last_round.contains(&lease.job) && self.rounds_count > 0;
             if started && full_s > self.tau_s - OVERHEAD_SLACK_S {
-                steps = (steps as f64 * (full_s - OVERHEAD_S) / full_s) as u64;
-                busy_s -= OVERHEAD_S;
+                // In rounds shorter than the overhead nothing but that is done.
+                busy_s = f64::max(full_s - OVERHEAD_S, 0.0);
+                steps = (steps as f64 * busy_s / full_s) as u64;
             }
             round.insert(lease.job);
             runs.push((Run { lease: *id, steps, ends_s: self.now_s + busy_s }, self.now_s + full_s));
