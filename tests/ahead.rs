@@ -1,8 +1,9 @@
 //! Policies that plan ahead: what they foresee, and what comes.
 
-use evenhand_core::{Ahead, Choice, JobId};
+use evenhand_core::{Ahead, Choice, Command, JobId, LeaseId, NodeId, PerModel, Random, Rate, StopReason};
 use evenhand_sim::{Run, Scenario, Setup, simulate};
 use evenhand_tests::{Stage, policy};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,6 +46,41 @@ fn a_job_that_waits_for_another_is_foreseen_after_it() {
             assert!((foreseen - end).abs() <= window_s, "{name}: {foreseen} against {end}");
         }
         assert!(first.prices.0[0] >= 0.0 && first.gain > 0.0);
+    }
+}
+
+#[test]
+fn whoever_is_moved_to_another_model_goes_there() {
+    // Two nodes, each of a model of its own; jobs that are slower on the second one, some more than others.
+    let mut random = Random::new(6);
+    let mut stage = Stage::new("v100=4,k80=4", 4).tenant("ann");
+    for at in 0..40 {
+        let mut speeds = PerModel::all(Rate::ONE);
+        speeds.0[1] = Rate::new(random.between(0.2, 0.9)).unwrap();
+        let (gpus, duration_s) = (1 + random.below(2) as u32, 300 + random.below(3000));
+        stage = stage.job_with(120 * at, gpus, duration_s, |spec| spec.speeds = Some(speeds));
+    }
+    for name in PLANNERS {
+        let (_, records) = stage.play(policy(name));
+        let mut seats: BTreeMap<LeaseId, (JobId, NodeId)> = BTreeMap::new();
+        let mut left: BTreeMap<JobId, NodeId> = BTreeMap::new();
+        let mut moves = 0;
+        for command in records.iter().flat_map(|record| &record.commands) {
+            match command {
+                Command::Start(lease) => {
+                    let node = lease.gpus.seats()[0].node;
+                    let before = left.remove(&lease.job);
+                    assert_ne!(before, Some(node), "{name}: {:?} was stopped for nothing", lease.job);
+                    moves += usize::from(before.is_some());
+                    seats.insert(lease.id, (lease.job, node));
+                }
+                Command::Stop { lease, reason: StopReason::Moved, .. } => {
+                    left.extend(seats.get(lease).copied());
+                }
+                _ => {}
+            }
+        }
+        assert!(moves > 0, "{name}: nobody was moved");
     }
 }
 

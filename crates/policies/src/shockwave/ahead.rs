@@ -7,8 +7,8 @@ use super::horizon::Horizon;
 use super::view::{View, private_part};
 use crate::fill::Room;
 use evenhand_core::{
-    Ahead, GpuCount, Grant, JobId, Memory, ModelIndex, Occasion, Others, Plan, PolicyError, Quality, Reason,
-    Site, Snapshot, Span,
+    Ahead, GpuCount, Grant, Job, JobId, Memory, ModelIndex, Occasion, Others, Plan, PolicyError, Quality,
+    Reason, Site, Snapshot, Span,
 };
 use evenhand_solve::{Window, WindowPlan, plan_window};
 use serde::{Deserialize, Serialize};
@@ -138,18 +138,9 @@ impl Pace {
     ) -> Plan {
         let mut room = Room::whole(snapshot);
         let mut plan = Plan::default();
-        let mut turn = books.plan.get(books.age as usize).cloned().unwrap_or_default();
-        // Large gangs are seated first, so that they are spread the least.
-        turn.sort_by_key(|(id, _)| Reverse(snapshot.jobs.by_id(*id).map(|job| job.spec.gpus.min)));
-        for (id, model) in &turn {
-            let Some(index) = snapshot.jobs.index(*id) else { continue };
-            let job = snapshot.jobs.get(index);
-            plan.grants.extend(room.grant_on(index, job, *model, Reason::Planned));
-        }
-        let granted: BTreeSet<JobId> = plan.grants.iter().map(|grant| grant.job).collect();
-        let rest = |view: &View<'_>| !granted.contains(&view.job.spec.id);
+        seat_planned(snapshot, &books, &mut room, &mut plan, |_| true);
         let outlook = self.outlook(snapshot, views, &books);
-        backfill(&outlook, objective, &mut room, &mut plan, rest);
+        backfill(&outlook, objective, &mut room, &mut plan, |_| true);
         plan.window = window_ahead(snapshot, &books);
         plan.quality =
             if books.gap <= 1e-9 { Quality::Optimal } else { Quality::Feasible { gap: books.gap } };
@@ -157,7 +148,8 @@ impl Pace {
         plan
     }
 
-    /// Between rounds: whoever waits and fits, without interrupting anybody.
+    /// Between rounds: whoever waits and fits, without interrupting anybody. Whoever is planned comes first, where it is planned: it may have been
+    /// stopped for no other reason than to go there.
     fn fill_idle(
         &self,
         snapshot: &Snapshot,
@@ -167,8 +159,9 @@ impl Pace {
     ) -> Plan {
         let mut plan = Plan { others: Others::Keep, ..Plan::default() };
         let mut room = Room::left_over(snapshot);
+        seat_planned(snapshot, &books, &mut room, &mut plan, Job::is_queued);
         let outlook = self.outlook(snapshot, views, &books);
-        backfill(&outlook, objective, &mut room, &mut plan, |view| view.job.is_queued());
+        backfill(&outlook, objective, &mut room, &mut plan, Job::is_queued);
         plan.memory = Memory::new(books);
         plan
     }
@@ -198,15 +191,37 @@ fn window_ahead(snapshot: &Snapshot, books: &Books) -> Vec<Vec<Grant>> {
     rest.map(|turn| turn.iter().filter_map(grant).collect()).collect()
 }
 
-/// Idle GPUs to whoever is open for them.
+/// Those whom the plan has in this round, if they are open for it, each on the model that it says.
+fn seat_planned(
+    snapshot: &Snapshot,
+    books: &Books,
+    room: &mut Room<'_>,
+    plan: &mut Plan,
+    open: impl Fn(&Job) -> bool,
+) {
+    let mut turn = books.plan.get(books.age as usize).cloned().unwrap_or_default();
+    // Large gangs are seated first, so that they are spread the least.
+    turn.sort_by_key(|(id, _)| Reverse(snapshot.jobs.by_id(*id).map(|job| job.spec.gpus.min)));
+    for (id, model) in &turn {
+        let Some(index) = snapshot.jobs.index(*id) else { continue };
+        let job = snapshot.jobs.get(index);
+        if open(job) {
+            plan.grants.extend(room.grant_on(index, job, *model, Reason::Planned));
+        }
+    }
+}
+
+/// Idle GPUs to whoever is open for them and not granted any.
 fn backfill(
     outlook: &Outlook<'_>,
     objective: &dyn Objective,
     room: &mut Room<'_>,
     plan: &mut Plan,
-    open: impl Fn(&View<'_>) -> bool,
+    open: impl Fn(&Job) -> bool,
 ) {
-    let keys = outlook.views.iter().enumerate().filter(|(_, view)| open(view));
+    let granted: BTreeSet<JobId> = plan.grants.iter().map(|grant| grant.job).collect();
+    let rest = |view: &View<'_>| open(view.job) && !granted.contains(&view.job.spec.id);
+    let keys = outlook.views.iter().enumerate().filter(|(_, view)| rest(view));
     let mut order: Vec<(f64, usize)> = keys.map(|(at, _)| (objective.backfill(outlook, at), at)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     for (_, at) in order {
