@@ -54,8 +54,7 @@ pub(super) fn fill(packing: &mut Packing<'_>) {
     };
     let mut heap: BinaryHeap<_> = (0..tables.items()).filter_map(|item| key(packing, item)).collect();
     while let Some((_, _, item)) = heap.pop() {
-        let fits = (0..tables.rounds).filter(|round| packing.fits(item, *round));
-        let Some(round) = fits.min_by_key(|round| packing.free(item)[*round]) else { continue };
+        let Some(round) = packing.tightest(item) else { continue };
         packing.put(item, round);
         heap.extend(key(packing, item));
     }

@@ -36,8 +36,9 @@ use tables::{Course, Tables};
 /// How many remaining times are packed for, at most: few among many items, since then the first is as good as the bound.
 const LEVELS: usize = 8;
 const LEVELS_SMALL: usize = 400;
-/// Items packed in all, beyond that.
+/// Items packed in all, beyond that, in windows of up to so many rounds; the cost of packing grows with the square of longer ones.
 const PACKED: usize = 20_000;
+const PACKED_ROUNDS: usize = 60;
 /// A plan that misses its bound by more than this part is packed for again without prices, by gains alone.
 const POOR: f64 = 1e-4;
 /// A plan that misses its bound by less than this part of what can be gained is good enough to look no further.
@@ -63,7 +64,8 @@ fn one_model(tables: &Tables) -> WindowPlan {
     let enough = bound - ENOUGH * (bound - tables.empty());
     let mut best = Packing::new(&course, vec![0; tables.items()]);
     let mut value = tables.empty();
-    let tries = (PACKED / tables.items()).clamp(LEVELS, LEVELS_SMALL);
+    let longer = tables.rounds.div_ceil(PACKED_ROUNDS);
+    let tries = (PACKED / (tables.items() * longer * longer)).clamp(LEVELS, LEVELS_SMALL);
     let poor = bound - POOR * (bound - tables.empty());
     for (left, most, price) in lefts.iter().take(tries) {
         for price in [*price, f64::INFINITY] {

@@ -48,6 +48,23 @@ impl<'a> Packing<'a> {
         !self.is_on(item, round) && self.free(item)[round] >= self.course.tables.gangs[item]
     }
 
+    /// The round in which the item fits with the fewest GPUs left, the earliest of equals.
+    pub fn tightest(&self, item: usize) -> Option<usize> {
+        let (gang, rounds) = (self.course.tables.gangs[item], self.course.tables.rounds);
+        let on = &self.on[item * rounds..][..rounds];
+        // Most windows are filled by this: one pass over two rows, and no further than a perfect fit.
+        let (mut best, mut least) = (None, u32::MAX);
+        for (round, (free, on)) in self.free(item).iter().zip(on).enumerate() {
+            if !on && *free >= gang && *free < least {
+                (best, least) = (Some(round), *free);
+                if least == gang {
+                    break;
+                }
+            }
+        }
+        best
+    }
+
     pub fn put(&mut self, item: usize, round: usize) {
         debug_assert!(self.fits(item, round), "item {item} does not fit into round {round}");
         let rounds = self.course.tables.rounds;

@@ -209,6 +209,16 @@ fn large_gangs_have_a_stated_gap() {
     }
 }
 
+#[test]
+fn a_window_of_a_thousand_rounds_is_packed_a_few_times_only() {
+    // Gangs that fill no round: the gap stays, and every remaining time would be tried.
+    let mut random = Random::new(12);
+    let window = instances::window(60, 1000, 32, &[17, 20, 23], &mut random);
+    let plan = plan_window(&window, 1).unwrap();
+    assert_plan(&window, &plan);
+    assert!(plan.gap() > POOR, "{:e}", plan.gap());
+}
+
 mod exhaustive {
     //! Everything, tried: the rounds and models of every item, one item after the other.
 
