@@ -7,9 +7,9 @@
 
 use evenhand_core::{
     AGENT_VERSION, Abilities, Answer, AppId, Backend, BackendError, BidRow, BidTable, Command, Event,
-    GpuCount, GpuId, GpuSet, Grant, Invitation, Job, JobId, Limits, Memory, Note, Occasion, Offer,
-    OfferedNode, Others, PerModel, Plan, Policy, PolicyError, Rate, Ratio, Reason, Record, RegimeSpec,
-    Sharing, SharingMode, Site, Snapshot, Span, StopReason, Time, Work,
+    GpuCount, GpuId, GpuSet, Grant, Invitation, Job, JobId, Limits, Memory, NodeId, Note, Occasion, Offer,
+    OfferedNode, Others, PerModel, Plan, Policy, PolicyError, RackId, Rate, Ratio, Reason, Record,
+    RegimeSpec, Sharing, SharingMode, Site, Snapshot, Span, StopReason, Time, Work,
 };
 use evenhand_engine::{Engine, Parts};
 use evenhand_policies::placement::{DEFAULT_PLACER, PLACERS};
@@ -398,7 +398,7 @@ impl<W: Backend> Backend for BadNode<W> {
     }
     fn execute(&mut self, now: Time, command: &Command) -> Result<(), BackendError> {
         match command {
-            Command::Start(lease) if lease.gpus.touches(evenhand_core::NodeId(0)) => {
+            Command::Start(lease) if lease.gpus.touches(NodeId(0)) => {
                 let retry = evenhand_core::Retry::Later;
                 self.failed.push_back((now, Event::LaunchFailed { lease: lease.id, retry }));
                 Ok(())
@@ -416,7 +416,7 @@ fn a_node_where_nothing_starts_is_suspected_and_left_alone() {
     let mut engine = engine_with(policy("fifo"), stage.engine.clone(), abilities);
     let (ends, records) = stage.play_in(&mut engine, &mut world);
     assert_eq!(ends.len(), 3);
-    let suspected = Note::Suspected(evenhand_core::NodeId(0));
+    let suspected = Note::Suspected(NodeId(0));
     assert_eq!(records.iter().filter(|record| record.notes.contains(&suspected)).count(), 1);
 }
 
@@ -529,11 +529,64 @@ fn a_checkpoint_that_is_being_written_is_lost_with_its_node() {
     // Preempted at 100 s, the first job writes for 40 s; its node fails at 120 s, and nothing was saved before.
     let saves = |spec: &mut evenhand_core::JobSpec| spec.restart.save = Span::from_secs(40);
     let stage = Stage::new("v100=1", 1).job_with(0, 1, 1000, saves).job(100, 1, 50);
-    let node = evenhand_core::NodeId(0);
+    let node = NodeId(0);
     let mut world = stage.world().with_outage(node, Time::from_seconds(120.0), Time::from_seconds(200.0));
     let abilities = world.abilities();
     let mut engine = engine_with(policy("srtf"), stage.engine.clone(), abilities);
     let (ends, _) = stage.play_in(&mut engine, &mut world);
     // The short one runs from 200 to 250; the long one then begins anew.
     assert_eq!(ends, [(1, 250.0), (0, 1250.0)].into());
+}
+
+/// A world in which a node is emptied from the first event after some time on.
+struct Emptied<B> {
+    world: B,
+    after: Time,
+    node: NodeId,
+    put_off: Option<(Time, Event)>,
+}
+
+impl<B: Backend> Backend for Emptied<B> {
+    fn abilities(&self) -> Abilities {
+        self.world.abilities()
+    }
+
+    fn next(&mut self) -> Result<Option<(Time, Event)>, BackendError> {
+        if let Some(next) = self.put_off.take() {
+            return Ok(Some(next));
+        }
+        let next = self.world.next()?;
+        let Some((at, _)) = next.as_ref().filter(|(at, _)| *at > self.after) else { return Ok(next) };
+        let event = Event::NodeDraining(self.node);
+        (self.after, self.put_off) = (Time(u64::MAX), next.clone());
+        Ok(Some((*at, event)))
+    }
+
+    fn execute(&mut self, now: Time, command: &Command) -> Result<(), BackendError> {
+        self.world.execute(now, command)
+    }
+}
+
+#[test]
+fn a_gang_is_not_gathered_around_a_node_that_is_being_emptied() {
+    // Four nodes of one GPU, two in each rack. The gang has to be seated in both racks; when its neighbour in the first rack is done, it would
+    // be together there, but for the node that it could not have again.
+    let gang = |spec: &mut evenhand_core::JobSpec| {
+        let ratio = |value: f64| Ratio::new(value).unwrap();
+        spec.scaling.by_span = Some([ratio(1.0), ratio(1.0), ratio(1.0), ratio(4.0)]);
+    };
+    let stage = Stage::new("v100=4", 1).nodes(|node| node.rack = RackId(node.id.0 / 2));
+    let stage =
+        stage.job(0, 1, 100).job(0, 1, 600).job(0, 1, 100).job(0, 1, 9000).job_with(110, 2, 2000, gang);
+    let moves = |after_s: f64| {
+        let after = Time::from_seconds(after_s);
+        let mut world = Emptied { world: stage.world(), after, node: NodeId(0), put_off: None };
+        let placer = (PLACERS.iter().find(|entry| entry.name == DEFAULT_PLACER).unwrap().build)();
+        let parts = parts_with(policy("las"), stage.engine.clone(), world.abilities());
+        let (_, records) = stage.play_in(&mut Engine::new(Parts { placer, ..parts }), &mut world);
+        let commands = records.iter().flat_map(|record| &record.commands);
+        let is_move = |command: &&Command| matches!(command, Command::Stop { reason: StopReason::Moved, .. });
+        commands.filter(is_move).count()
+    };
+    assert_eq!((moves(1e6), moves(300.0)), (1, 0));
 }

@@ -9,7 +9,7 @@
 //! One lease a round, the one that gains most. A lease whose GPUs the policy named is the policy's business.
 
 use crate::Engine;
-use evenhand_core::{GpuSet, Grant, Lease, LeaseId, Plan, Site, Snapshot};
+use evenhand_core::{GpuSet, Grant, Lease, LeaseId, LeaseState, Plan, Seat, Site, Snapshot};
 
 impl Engine {
     /// The lease among those kept that had better be moved, if there is one.
@@ -24,7 +24,11 @@ impl Engine {
         }
         let open = plan.grants.iter().filter(|grant| !matches!(grant.site, Site::Exactly(_)));
         let gains = open.filter_map(|grant| {
-            let lease = snapshot.leases.of_job(snapshot.jobs.by_id(grant.job)).filter(|lease| kept(lease))?;
+            let lease = snapshot.leases.of_job(snapshot.jobs.by_id(grant.job))?;
+            // One that has not started yet has not been slow yet either.
+            if lease.state != LeaseState::Held || !kept(lease) {
+                return None;
+            }
             Some((self.seconds_gained(grant, lease, snapshot)?, lease.id))
         });
         gains.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))).map(|(_, lease)| lease)
@@ -44,7 +48,11 @@ impl Engine {
         let left_s = snapshot.remaining_seconds(index, job, model)?.mean;
         let cost = forecast.restart.mean.seconds() + self.parts.config.round.seconds();
         let mut room = snapshot.cluster.free.clone();
-        lease.gpus.seats().iter().for_each(|seat| room.give(*seat));
+        for seat in lease.gpus.seats() {
+            // What is left of a node that is being emptied is not to be had again.
+            let usable = snapshot.cluster.nodes[seat.node.index()].usable();
+            room.give(Seat { gpus: seat.gpus.and(usable), ..*seat });
+        }
         let wanted = Grant { site: Site::Model(model), ..grant.clone() };
         let placement = self.parts.placer.place(snapshot, &mut room, &[wanted]);
         let (_, gpus) = placement.seated.first()?;
