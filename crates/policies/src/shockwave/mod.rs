@@ -69,10 +69,9 @@ pub(crate) const ENTRY: Entry = Entry {
 
 /// How far is planned, and how often anew.
 fn pace(parameters: &Parameters, window: &ParameterSpec, follows: bool) -> Result<Pace, ParameterError> {
-    let round = parameters.read(&ROUND, "it is a duration such as 90s, 20m or 6h")?;
     Ok(Pace {
         rounds: parameters.number(window, 1.0, 1000.0)? as usize,
-        round,
+        round: parameters.span(&ROUND)?,
         replan: parameters.number(&REPLAN, 1.0, 1000.0)? as u64,
         follows,
     })
@@ -141,5 +140,20 @@ impl Objective for Published {
 
     fn backfill(&self, outlook: &Outlook<'_>, at: usize) -> f64 {
         outlook.views[at].left_s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_takes_some_time() {
+        for entry in [ENTRY, PLUS] {
+            let built = |round: &str| {
+                (entry.build)(&Parameters([("round".to_owned(), round.to_owned())].into())).is_ok()
+            };
+            assert!(built("1s") && !built("0s"), "{}", entry.name);
+        }
     }
 }
