@@ -123,21 +123,34 @@ fn certified(
 ) -> DivisionOverTime {
     let flat = market.flat();
     let budget: f64 = flat.weights.iter().sum();
-    let price = |row: usize| duals[row].max(0.0);
-    let mut worth: f64 = flat.capacity.iter().enumerate().map(|(good, gpus)| gpus * price(good)).sum();
+    // An infinite cap has no price.
+    let held = |party: usize, good: usize| {
+        if market.caps[party].is_finite() { duals[shape.cap_row(party, good)].max(0.0) } else { 0.0 }
+    };
+    let utility: Vec<f64> =
+        shares.rows().enumerate().map(|(party, row)| flat.throughput(party, row)).collect();
+    // What a party would pay for a good, given what it has: a price found too low, by rounding, would let it have that good for nothing.
+    let worth_to = |party: usize, good: usize| {
+        let part = flat.weights[party] / utility[party].max(f64::MIN_POSITIVE);
+        (part * flat.speedups.row(party)[good]).min(f64::MAX) - held(party, good)
+    };
+    let price = |good: usize| {
+        (0..shape.parties).map(|party| worth_to(party, good)).fold(duals[good].max(0.0), f64::max)
+    };
+    let prices: Vec<f64> = (0..shape.goods).map(price).collect();
+    let mut worth: f64 = flat.capacity.iter().zip(&prices).map(|(gpus, price)| gpus * price).sum();
     let (mut value, mut bound) = (0.0, 0.0);
     for (party, (weight, cap)) in flat.weights.iter().zip(&market.caps).enumerate() {
-        // An infinite cap has no price.
-        let held = |good: usize| if cap.is_finite() { price(shape.cap_row(party, good)) } else { 0.0 };
         let first = (0..shape.rounds).map(|round| round * shape.models);
-        worth += if cap.is_finite() { cap * first.map(held).sum::<f64>() } else { 0.0 };
+        worth += if cap.is_finite() { cap * first.map(|good| held(party, good)).sum::<f64>() } else { 0.0 };
         let row = flat.speedups.row(party).iter().enumerate().filter(|(good, _)| flat.capacity[*good] > 0.0);
-        let best = row.map(|(good, utility)| utility / (price(good) + held(good))).fold(0.0, f64::max);
-        value += weight * flat.throughput(party, shares.row(party)).ln();
+        let best =
+            row.map(|(good, utility)| utility / (prices[good] + held(party, good))).fold(0.0, f64::max);
+        value += weight * utility[party].ln();
         bound += weight * (weight * best).ln();
     }
     bound += budget * (worth / budget).ln();
-    let prices: Vec<f64> = (0..shape.goods).map(|good| price(good) * budget / worth).collect();
+    let prices: Vec<f64> = prices.iter().map(|price| price * budget / worth).collect();
     let (value, bound) = ((value / budget).exp(), (bound / budget).exp());
     DivisionOverTime {
         rounds: by_round(shares, &market.capacity),

@@ -119,8 +119,11 @@ impl MarketOverTime {
 }
 
 impl DivisionOverTime {
-    /// How much better the best division is at most, relative to the bound.
+    /// How much better the best division is at most, relative to the bound; without end if nothing is known.
     pub fn gap(&self) -> f64 {
+        if self.bound.is_infinite() {
+            return f64::INFINITY;
+        }
         ((self.bound - self.value) / self.bound.abs().max(f64::MIN_POSITIVE)).max(0.0)
     }
 }

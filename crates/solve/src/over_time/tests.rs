@@ -109,3 +109,23 @@ fn lengths_that_do_not_agree_are_refused() {
         Err(OverTimeError::Market(MarketError::Length { .. }))
     ));
 }
+
+#[test]
+fn goods_that_are_hardly_worth_anything_do_not_spoil_the_certificate() {
+    let mut random = Random::new(77);
+    for at in 0..100 {
+        let mut market = instances::over_time(&mut random);
+        for utilities in &mut market.utilities {
+            for round in 0..utilities.len() {
+                for utility in utilities.row_mut(round).iter_mut().skip(1) {
+                    *utility *= if random.chance(0.5) { 1e-9 } else { 1.0 };
+                }
+            }
+        }
+        let caps = (0..market.parties()).map(|_| random.between(0.5, 100.0)).collect();
+        let division = solved(&market.capping(caps));
+        assert!(division.gap() < 1e-4, "market {at}: {:e}", division.gap());
+    }
+    let unknown = DivisionOverTime { bound: f64::INFINITY, ..solved(&market(&[&[1.0]], 1.0)) };
+    assert!(unknown.gap().is_infinite());
+}
