@@ -1,5 +1,6 @@
 //! What was typed.
 
+use crate::graph_args;
 use clap::{Args, Parser, Subcommand};
 use evenhand_core::Span;
 use evenhand_sim::Semantics;
@@ -19,6 +20,7 @@ Examples:
                                                         which fairness properties a division has
   evenhand trace inspect jobs.csv                       what a trace holds
   evenhand trace generate --profile philly -o jobs.csv  make one up from published statistics
+  evenhand graph model.onnx --batch 64                  what a training step of a model costs
 
 Exit codes: 0 done, 1 the work failed, 2 the input was wrong.";
 
@@ -63,6 +65,9 @@ pub enum Command {
     Explain(Explain),
     /// Feed a ledger back and check that every decision is the same
     Replay(Replay),
+    /// Say what a training step of an ONNX model computes, moves and keeps, and how long it takes at least
+    #[command(after_help = graph_args::EXAMPLE)]
+    Graph(graph_args::Graph),
     /// Measure how fast Evenhand is on this machine
     #[command(subcommand)]
     Bench(Bench),

@@ -6,6 +6,7 @@ mod commands;
 mod comparison;
 mod division_files;
 mod failure;
+mod graph_args;
 mod inputs;
 mod ledger_file;
 mod number_table;

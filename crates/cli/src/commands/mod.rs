@@ -6,6 +6,7 @@ mod compare;
 mod completions;
 mod demo;
 mod explain;
+mod graph;
 mod placers;
 mod policies;
 mod predictors;
@@ -34,6 +35,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Graph(args) => graph::run(&args),
         Command::Bench(Bench::Simulate(args)) => bench::run(&args),
         Command::Bench(Bench::Share(args)) => bench::share::run(&args),
         Command::Bench(Bench::Auction(args)) => bench::auction::run(&args),
