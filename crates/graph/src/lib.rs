@@ -12,6 +12,8 @@ mod error;
 mod features;
 mod fuse;
 mod gpu;
+#[cfg(test)]
+mod hostile;
 mod import;
 mod ledger;
 pub mod limits;
@@ -21,7 +23,11 @@ mod parameters;
 mod precision;
 mod proto;
 mod roofline;
+#[cfg(test)]
+mod sketch;
 mod skim;
+#[cfg(test)]
+mod small_models;
 mod source;
 mod tensor;
 mod walk;
