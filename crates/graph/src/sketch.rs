@@ -79,7 +79,7 @@ pub fn named(name: &str) -> ValueInfoProto {
 }
 
 pub fn graph(input: Vec<ValueInfoProto>, initializer: Vec<TensorProto>, node: Vec<NodeProto>) -> GraphProto {
-    GraphProto { input, initializer, node, ..GraphProto::default() }
+    GraphProto { node, initializer, input, ..GraphProto::default() }
 }
 
 pub fn model(graph: GraphProto) -> ModelProto {

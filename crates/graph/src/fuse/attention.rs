@@ -46,7 +46,8 @@ fn down(links: &Links, softmax: usize, members: &mut Vec<usize>) -> Option<usize
         };
         match links.role(next) {
             Role::MatMul if links.input(next, 0) == Some(value) => return Some(next),
-            Role::Dropout | Role::Cast | Role::Identity | Role::Where => members.push(next),
+            Role::Dropout | Role::Cast | Role::Where => members.push(next),
+            _ if links.is_view(next) => members.push(next),
             _ => return None,
         }
         value = links.output(next)?;
@@ -61,7 +62,8 @@ fn up(links: &Links, value: ValueId, left: usize, members: &mut Vec<usize>) -> O
     let sides: &[usize] = match links.role(step) {
         Role::MatMul => return Some(step),
         Role::Add | Role::Mul => &[0, 1],
-        Role::Div | Role::Cast | Role::Identity => &[0],
+        Role::Div | Role::Cast => &[0],
+        _ if links.is_view(step) => &[0],
         Role::Where => &[1, 2],
         _ => return None,
     };

@@ -38,6 +38,11 @@ impl<'w, 'm> Links<'w, 'm> {
         step.node.op.filter(|_| step.known).map_or(Role::Other, |op| op.role)
     }
 
+    /// Whether a step only looks at its first input under another shape.
+    pub fn is_view(&self, step: usize) -> bool {
+        self.walk.steps[step].work.view
+    }
+
     /// An input.
     pub fn input(&self, step: usize, index: usize) -> Option<ValueId> {
         self.walk.steps[step].node.inputs.get(index).copied().flatten()

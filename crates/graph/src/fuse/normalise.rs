@@ -64,11 +64,16 @@ fn centre(links: &Links, squared: ValueId, members: &mut Vec<usize>) -> (ValueId
 
 /// From the root to the quotient.
 fn over(links: &Links, root: usize, centred: ValueId, members: &mut Vec<usize>) -> Option<usize> {
-    let divided = links.next(root, Role::Div).or_else(|| {
-        let inverse = links.next(root, Role::Reciprocal)?;
-        members.push(inverse);
-        links.next(inverse, Role::Mul)
-    })?;
+    let quotient = links.next(root, Role::Div);
+    let inverse =
+        links.next(root, Role::Reciprocal).or(quotient.filter(|step| links.scaled(*step).is_some()));
+    let divided = match inverse {
+        Some(inverse) => {
+            members.push(inverse);
+            links.next(inverse, Role::Mul)?
+        }
+        None => quotient?,
+    };
     let reads = |index| links.input(divided, index) == Some(centred);
     members.push(divided);
     (reads(0) || reads(1)).then_some(divided)
@@ -76,10 +81,14 @@ fn over(links: &Links, root: usize, centred: ValueId, members: &mut Vec<usize>) 
 
 /// The product or sum with a weight that follows, if one does.
 fn weighted(links: &Links, last: usize, role: Role, members: &mut Vec<usize>) -> usize {
-    let next = links.next(last, role).filter(|next| {
-        let other = links.output(last).and_then(|value| links.other(*next, value));
+    // In half precision the result is cast before it meets the weight.
+    let cast = links.next(last, Role::Cast).filter(|cast| links.is_view(*cast));
+    let next = links.next(cast.unwrap_or(last), role).filter(|next| {
+        let other = links.output(cast.unwrap_or(last)).and_then(|value| links.other(*next, value));
         other.is_some_and(|other| links.is_parameter(other))
     });
-    members.extend(next);
-    next.unwrap_or(last)
+    let Some(next) = next else { return last };
+    members.extend(cast);
+    members.push(next);
+    next
 }
