@@ -11,6 +11,8 @@ mod costs;
 mod error;
 mod features;
 mod fuse;
+#[cfg(test)]
+mod fuzz;
 mod gpu;
 #[cfg(test)]
 mod hostile;
