@@ -189,6 +189,34 @@ fn millions_of_operators_are_refused() {
 }
 
 #[test]
+fn contents_are_not_multiplied_without_end() {
+    // Each operator would join or expand a list to the largest content there is, over and over.
+    let wide: Vec<&str> = vec!["s"; 50_000];
+    let mut nodes =
+        vec![node("Concat", &wide, &["all"], vec![int("axis", 0)]), node("Sum", &wide, &["sum"], vec![])];
+    nodes.extend((0..20_000).map(|at| node("Expand", &["s", "shape"], &[&format!("e{at}")], vec![])));
+    let parts = vec![list("s", &[7; 500]), list("shape", &[8, 500])];
+    let found = cost(&model(graph(vec![input("x", &[0, 4])], parts, nodes)));
+    assert!(found.is_ok(), "{found:?}");
+}
+
+#[test]
+fn loops_in_loops_stay_finite() {
+    let mut inner =
+        graph(vec![named("i"), named("go"), named("h")], vec![], vec![node("Relu", &["h"], &["n"], vec![])]);
+    inner.output = vec![named("go"), named("n")];
+    for _ in 0..12 {
+        let nodes = vec![node("Loop", &["trips", "", "h"], &["n"], vec![body("body", inner)])];
+        inner = graph(vec![named("i"), named("go"), named("h")], vec![], nodes);
+        inner.output = vec![named("go"), named("n")];
+    }
+    let nodes = vec![node("Loop", &["trips", "", "x"], &["y"], vec![body("body", inner)])];
+    let found =
+        cost(&model(graph(vec![input("x", &[0, 4])], vec![scalar("trips", 999_999_999)], nodes))).unwrap();
+    assert!(found.forward_flop.is_finite() && found.forward_flop > 1e12);
+}
+
+#[test]
 fn a_gigantic_name_is_refused() {
     let long = "x".repeat(TEXT_BYTES_MAX as usize + 1);
     let found = read(&plain(vec![node(&long, &["x"], &["y"], vec![])]));

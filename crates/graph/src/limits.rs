@@ -26,7 +26,13 @@ pub const NODES_MAX: usize = 200_000;
 pub const CALLS_MAX: usize = 32;
 
 /// Dimensions of one tensor.
-pub const RANK_MAX: usize = 64;
+pub const RANK_MAX: usize = 16;
+
+/// How often an operator may run in a step, all loops around it multiplied.
+pub const REPEAT_MAX: f64 = 1e12;
+
+/// Operands whose contents are combined in one operator.
+pub const OPERANDS_MAX: usize = 64;
 
 /// Elements of one tensor: 2^48, more than any machine holds, and products of a few of them still fit into a number.
 pub const ELEMENTS_MAX: i64 = 1 << 48;

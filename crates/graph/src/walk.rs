@@ -2,7 +2,7 @@
 
 use crate::binding::{Binding, stated};
 use crate::error::GraphError;
-use crate::limits::CONTENT_TOTAL_MAX;
+use crate::limits::{CONTENT_TOTAL_MAX, REPEAT_MAX};
 use crate::model::{Body, Model, Node, ValueId};
 use crate::ops::work::{Backward, Class, Work};
 use crate::ops::{Call, Eval, Fault, Role};
@@ -71,7 +71,8 @@ impl<'m> Walk<'m> {
 
     fn body(&mut self, body: &'m Body, repeat: f64) -> Result<(), GraphError> {
         for own in &body.initialisers {
-            self.values[own.value.index()] = Some(own.tensor.clone());
+            let content = own.tensor.content.clone().filter(|_| self.content_left > 0);
+            self.values[own.value.index()] = Some(Tensor { content, ..own.tensor.clone() });
         }
         for (index, node) in body.nodes.iter().enumerate() {
             match node.op.map(|op| op.role) {
@@ -138,6 +139,7 @@ impl<'m> Walk<'m> {
             let content = tensor.content.as_ref().map_or(0, |content| content.len());
             if content > self.content_left {
                 tensor.content = None;
+                self.forget_contents();
             } else {
                 self.content_left -= content;
             }
@@ -145,6 +147,14 @@ impl<'m> Walk<'m> {
             if let Some(input) = first.filter(|_| work.view) {
                 self.storage[value.index()] = self.storage[input.index()];
             }
+        }
+    }
+
+    /// Ends the computing of contents: without any to start from, nothing is computed only to be thrown away.
+    fn forget_contents(&mut self) {
+        self.content_left = 0;
+        for tensor in self.values.iter_mut().flatten() {
+            tensor.content = None;
         }
     }
 
@@ -189,7 +199,7 @@ impl<'m> Walk<'m> {
         for (value, tensor) in body.inputs.iter().zip(given.chain(carried)) {
             self.values[value.index()] = tensor;
         }
-        self.body(body, repeat * rounds)?;
+        self.body(body, (repeat * rounds).min(REPEAT_MAX))?;
         let results = body.outputs.get(1..).unwrap_or_default();
         let (last, collected) = results.split_at(carried_count.min(results.len()));
         let (outer, stacked) = node.outputs.split_at(last.len().min(node.outputs.len()));
@@ -212,7 +222,7 @@ impl<'m> Walk<'m> {
             self.values[inner.index()] = tensor;
         }
         let rounds = self.rounds(length);
-        self.body(body, repeat * rounds)?;
+        self.body(body, (repeat * rounds).min(REPEAT_MAX))?;
         let (last, collected) = body.outputs.split_at(states.min(body.outputs.len()));
         let (outer, stacked) = node.outputs.split_at(last.len().min(node.outputs.len()));
         self.pass(last, outer, None);

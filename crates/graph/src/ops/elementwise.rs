@@ -3,6 +3,7 @@
 use super::data::{at, broadcast, filled};
 use super::work::{Saves, Work};
 use super::{Call, Eval, Fault, Op, Role, Shapes, written};
+use crate::limits::OPERANDS_MAX;
 use crate::tensor::{Element, Tensor};
 use Saves::{Crosswise, Input, Nothing, Output};
 
@@ -114,7 +115,7 @@ pub fn binary_shapes(call: &Call) -> Shapes {
     };
     let out = Tensor::new(element, dims);
     let Eval::Binary(eval) = call.eval else { return Ok(vec![out]) };
-    if given.iter().any(|tensor| tensor.content.is_none()) {
+    if given.len() > OPERANDS_MAX || given.iter().any(|tensor| tensor.content.is_none()) {
         return Ok(vec![out]);
     }
     Ok(vec![filled(out, |index| {

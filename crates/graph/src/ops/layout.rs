@@ -3,6 +3,7 @@
 use super::data::{at, broadcast, filled};
 use super::work::Work;
 use super::{Call, Fault, Op, Role, Shapes, written};
+use crate::limits::CONTENT_MAX;
 use crate::tensor::Tensor;
 
 /// The operators.
@@ -56,7 +57,8 @@ fn concat_shapes(call: &Call) -> Shapes {
         dims[axis] = dims[axis].checked_add(*own).ok_or(Fault)?;
     }
     let out = call.like(dims)?;
-    if axis > 0 || parts.iter().any(|part| part.content.is_none()) {
+    let small = out.count() <= CONTENT_MAX as i64 && parts.len() <= CONTENT_MAX;
+    if axis > 0 || !small || parts.iter().any(|part| part.content.is_none()) {
         return Ok(vec![out]);
     }
     let joined =

@@ -3,6 +3,7 @@
 use super::elementwise::unary_shapes;
 use super::work::Work;
 use super::{Call, Fault, Op, Role, Shapes};
+use crate::limits::RANK_MAX;
 use crate::tensor::{Element, Tensor};
 
 const fn view(name: &'static str, role: Role, shapes: fn(&Call) -> Shapes) -> Op {
@@ -86,6 +87,9 @@ fn squeeze_shapes(call: &Call) -> Shapes {
 fn unsqueeze_shapes(call: &Call) -> Shapes {
     let input = call.input(0)?;
     let axes = call.numbers("axes", 1)?.ok_or(Fault)?;
+    if axes.len() > RANK_MAX {
+        return Err(Fault);
+    }
     let rank = (input.dims.len() + axes.len()) as i64;
     let mut new: Vec<i64> =
         axes.iter().map(|axis| if *axis < 0 { axis.saturating_add(rank) } else { *axis }).collect();
