@@ -3,6 +3,7 @@
 use crate::binding::{Batch, Binding, bind};
 use crate::error::GraphError;
 use crate::fuse::{Pattern, groups};
+use crate::gradients::gradient_sums;
 use crate::ledger::Ledger;
 use crate::model::Model;
 use crate::ops::Role;
@@ -28,6 +29,16 @@ impl Pass {
     /// All bytes.
     pub fn bytes(&self) -> f64 {
         self.activation_bytes + self.weight_bytes
+    }
+
+    /// Two passes after each other.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            flop: self.flop + other.flop,
+            activation_bytes: self.activation_bytes + other.activation_bytes,
+            weight_bytes: self.weight_bytes + other.weight_bytes,
+            launches: self.launches + other.launches,
+        }
     }
 
     /// The same for a larger batch: weights stay.
@@ -128,8 +139,8 @@ pub struct Costs {
     pub operators: Vec<OperatorCost>,
     /// Operators whose cost is a guess.
     pub unknown: Vec<Unknown>,
-    /// Patterns that were recognised: attentions, activations, normalisations.
-    pub fused: [usize; 3],
+    /// Patterns that were recognised: attentions, activations, normalisations, linear layers.
+    pub fused: [usize; 4],
     /// Loops whose number of rounds is not known; one round was taken.
     pub open_loops: usize,
 }
@@ -142,8 +153,10 @@ impl Costs {
         let groups = groups(&walk);
         let mut ledger = Ledger::new(&walk, precision);
         ledger.book(&groups);
+        let sums = gradient_sums(&walk, &groups, precision);
+        ledger.kernels.extend(sums);
         let count = |pattern| groups.iter().filter(|group| group.pattern == pattern).count();
-        let fused = [Pattern::Attention, Pattern::Activation, Pattern::Norm].map(count);
+        let fused = [Pattern::Attention, Pattern::Activation, Pattern::Norm, Pattern::Linear].map(count);
         let mut costs = Self {
             batch,
             sequence: binding.sequence,

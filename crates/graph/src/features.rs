@@ -66,8 +66,9 @@ impl Features {
         let flop = costs.forward_flop + costs.backward_flop;
         let bytes = costs.forward_bytes + costs.backward_bytes;
         let launches = costs.forward_launches + costs.backward_launches;
-        let flops: Vec<f64> = costs.kernels.iter().map(|kernel| kernel.forward.flop).collect();
-        let parallel: Vec<f64> = costs.kernels.iter().map(|kernel| kernel.parallel).collect();
+        let there = || costs.kernels.iter().filter(|kernel| kernel.forward.launches > 0.0);
+        let flops: Vec<f64> = there().map(|kernel| kernel.forward.flop).collect();
+        let parallel: Vec<f64> = there().map(|kernel| kernel.parallel).collect();
         let count = |roles: &[Role]| (costs.count(roles) as f64).ln_1p();
         let time = step_time(costs, gpu, Optimiser::default());
         let us = |seconds: f64| (seconds * 1e6).ln_1p();

@@ -1,7 +1,7 @@
 //! Adds up the work of a walk: operations, bytes, kernels, what is kept.
 
 use crate::costs::{Export, Kernel, OperatorCost, Pass, Unknown};
-use crate::fuse::Group;
+use crate::fuse::{Group, Pattern};
 use crate::model::ValueId;
 use crate::ops::Role;
 use crate::ops::work::{Backward, Class, Saves};
@@ -111,13 +111,7 @@ impl<'w, 'm> Ledger<'w, 'm> {
     }
 
     fn bytes(&self, tensor: &Tensor) -> f64 {
-        tensor.size()
-            * match tensor.element {
-                Element::Float => self.precision.bytes(),
-                Element::Integer(bytes) => f64::from(bytes),
-                Element::Bool => 1.0,
-                Element::Other => 0.0,
-            }
+        tensor.bytes(self.precision)
     }
 
     /// Adds reading or writing a tensor to a pass.
@@ -240,8 +234,12 @@ impl<'w, 'm> Ledger<'w, 'm> {
         if let Some(result) = result {
             self.touch(&mut forward, result);
             // The result of attention is read besides its gradient.
-            let times = if group.keeps.len() > 1 { 2 } else { 1 };
+            let times = if group.pattern == Pattern::Attention { 2 } else { 1 };
             (0..times).for_each(|_| self.touch(&mut backward, result));
+        }
+        if group.pattern == Pattern::Linear {
+            // Only the way there is one kernel: input, weight and bias get their gradients one by one.
+            backward = steps().map(|step| self.backward(step)).fold(Pass::default(), Pass::plus);
         }
         if backward.launches < 1.0 {
             backward = Pass::default();

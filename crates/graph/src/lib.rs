@@ -14,6 +14,7 @@ mod fuse;
 #[cfg(test)]
 mod fuzz;
 mod gpu;
+mod gradients;
 #[cfg(test)]
 mod hostile;
 mod import;

@@ -101,8 +101,6 @@ pub struct TensorProto {
     pub raw_data: Vec<u8>,
     #[prost(double, repeated, tag = "10")]
     pub double_data: Vec<f64>,
-    #[prost(int32, tag = "14")]
-    pub data_location: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -62,7 +62,6 @@ const TENSOR: &[(u64, Rule)] = &[
     (8, Text),
     (9, Content),
     (10, Content),
-    (14, Number),
 ];
 const SPARSE: &[(u64, Rule)] = &[(1, Inside(TENSOR)), (3, Number)];
 const VALUE: &[(u64, Rule)] = &[(1, Text), (2, Inside(TYPE))];

@@ -171,10 +171,30 @@ fn a_normalisation_in_pieces_is_one_kernel() {
         list("last", &[-1]),
     ];
     let found = cost(&model(graph(vec![input("x", &[0, 4])], parts, nodes))).unwrap();
-    assert_eq!(found.fused, [0, 0, 1]);
+    assert_eq!(found.fused, [0, 0, 1, 0]);
     assert!(is(found.forward_launches, 2.0));
     // x and y in four bytes, and two numbers for each of the two rows.
     assert!(is(found.saved_bytes, 2.0 * 8.0 * 4.0 + 2.0 * 2.0 * 4.0), "{}", found.saved_bytes);
+}
+
+#[test]
+fn gradients_of_a_value_that_is_read_twice_are_summed() {
+    let nodes =
+        vec![matmul(), node("Relu", &["y"], &["r"], vec![]), node("Add", &["y", "r"], &["z"], vec![])];
+    let found = cost(&model(graph(vec![input("x", &[0, 4])], vec![weight("w", &[4, 4])], nodes))).unwrap();
+    // The product's weight, the rectifier, the sum of two gradients; the addition hands its gradient on.
+    assert!(is(found.backward_launches, 3.0), "{}", found.backward_launches);
+    assert!(is(found.backward_flop, 64.0 + 8.0 + 8.0 + 8.0), "{}", found.backward_flop);
+}
+
+#[test]
+fn a_bias_is_added_in_the_kernel_of_its_product() {
+    let nodes = vec![matmul(), node("Add", &["b", "y"], &["z"], vec![])];
+    let parts = vec![weight("w", &[4, 4]), weight("b", &[4])];
+    let found = cost(&model(graph(vec![input("x", &[0, 4])], parts, nodes))).unwrap();
+    assert_eq!((found.fused, found.kernels.len()), ([0, 0, 0, 1], 1));
+    assert!(is(found.forward_bytes, 4.0 * (8.0 + 16.0 + 4.0 + 8.0)));
+    assert!(is(found.backward_launches, 2.0));
 }
 
 #[test]

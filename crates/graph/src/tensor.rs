@@ -1,6 +1,7 @@
 //! What is known of a value while shapes are inferred.
 
 use crate::limits::{CONTENT_MAX, ELEMENTS_MAX, RANK_MAX};
+use crate::precision::Precision;
 use std::rc::Rc;
 
 /// The type of a tensor's elements, as far as costs tell them apart.
@@ -85,6 +86,17 @@ impl Tensor {
     /// Its elements, to compute with.
     pub fn size(&self) -> f64 {
         self.count() as f64
+    }
+
+    /// Its bytes in a precision.
+    pub fn bytes(&self, precision: Precision) -> f64 {
+        self.size()
+            * match self.element {
+                Element::Float => precision.bytes(),
+                Element::Integer(bytes) => f64::from(bytes),
+                Element::Bool => 1.0,
+                Element::Other => 0.0,
+            }
     }
 
     /// Its content as integers.

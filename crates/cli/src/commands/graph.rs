@@ -101,7 +101,7 @@ fn summary(args: &Graph, costs: &Costs) -> String {
     table.row(["memory traffic".to_owned(), bytes(costs.forward_bytes), bytes(costs.backward_bytes)]);
     table.row(["kernels".to_owned(), count(costs.forward_launches), count(costs.backward_launches)]);
     let weights = costs.parameters * (8.0 + args.optimiser.state_bytes());
-    let [attention, activation, norm] = costs.fused;
+    let [attention, activation, norm, linear] = costs.fused;
     let unknown: Vec<String> =
         costs.unknown.iter().map(|unknown| format!("{} x {}", unknown.count, unknown.name)).collect();
     let unknown = if unknown.is_empty() {
@@ -117,7 +117,9 @@ fn summary(args: &Graph, costs: &Costs) -> String {
         format!("activations        {} elements", count(costs.activations)),
         format!("kept for backward  {}", bytes(costs.saved_bytes)),
         format!("depth              {} operators", costs.depth),
-        format!("run as one kernel  {attention} attentions, {activation} activations, {norm} normalisations"),
+        format!(
+            "run as one kernel  {attention} attentions, {activation} activations, {norm} normalisations, {linear} linear layers"
+        ),
         format!("unknown operators  {unknown}"),
     ]
     .join("\n")
@@ -211,7 +213,12 @@ fn as_json(args: &Graph, model: &Model, costs: &Costs, time: &StepTime) -> Value
         "forward_kernels": costs.forward_launches,
         "backward_kernels": costs.backward_launches,
         "depth": costs.depth,
-        "fused": { "attention": costs.fused[0], "activation": costs.fused[1], "norm": costs.fused[2] },
+        "fused": {
+            "attention": costs.fused[0],
+            "activation": costs.fused[1],
+            "norm": costs.fused[2],
+            "linear": costs.fused[3],
+        },
         "open_loops": costs.open_loops,
         "unknown_share": costs.unknown_share(),
         "unknown": unknown.collect::<Vec<_>>(),

@@ -1,10 +1,12 @@
-//! Operators that an exporter took apart and a GPU runs as one kernel: attention, GELU and SiLU, normalisation of layers.
+//! Operators that an exporter took apart and a GPU runs as one kernel: attention, GELU and SiLU, normalisation of
+//! layers, linear layers with their bias.
 //!
 //! Without this, the square tensors between the two products of attention would count as traffic and as memory kept for the
 //! backward pass, two to three times too much for a transformer.
 
 mod activation;
 mod attention;
+mod linear;
 mod links;
 mod normalise;
 
@@ -21,6 +23,8 @@ pub enum Pattern {
     Activation,
     /// Layer or root-mean-square normalisation.
     Norm,
+    /// A product of matrices and its bias.
+    Linear,
 }
 
 /// Operators that run as one kernel.
@@ -44,7 +48,8 @@ pub fn groups(walk: &Walk) -> Vec<Group> {
     for step in 0..walk.steps.len() {
         let group = attention::at(&links, step)
             .or_else(|| activation::at(&links, step))
-            .or_else(|| normalise::at(&links, step));
+            .or_else(|| normalise::at(&links, step))
+            .or_else(|| linear::at(&links, step));
         let Some(mut group) = group else { continue };
         group.members.sort_unstable();
         group.members.dedup();
