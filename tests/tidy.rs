@@ -128,6 +128,14 @@ fn every_file_in_a_registry_folder_is_registered() {
 }
 
 #[test]
+fn every_family_of_operators_is_registered() {
+    let text = read("crates/graph/src/ops/mod.rs");
+    for part in parts("crates/graph/src/ops", &["mod", "data", "work"]) {
+        assert!(text.contains(&format!("{part}::OPS")), "crates/graph/src/ops/{part}.rs is not registered");
+    }
+}
+
+#[test]
 fn every_registered_name_is_used_once_and_only_once() {
     let mut names = BTreeSet::new();
     for entry in evenhand_policies::POLICIES {

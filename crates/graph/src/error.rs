@@ -8,7 +8,9 @@ pub enum GraphError {
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] std::io::Error),
     /// Something reaches past the end of what it lies in.
-    #[error("it ends too early: what begins at byte {offset} needs {needed} bytes more than there are")]
+    #[error(
+        "it ends too early, or is not ONNX: what begins at byte {offset} needs {needed} bytes more than there are"
+    )]
     Truncated {
         /// Where it begins.
         offset: u64,
