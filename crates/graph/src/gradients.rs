@@ -16,8 +16,12 @@ pub fn gradient_sums(walk: &Walk, groups: &[Group], precision: Precision) -> Vec
     }
     let mut readers: Vec<(u32, usize)> = Vec::new();
     let mut inner = vec![usize::MAX; walk.values.len()];
+    let mut repeat = vec![1.0; walk.values.len()];
     for (step, reader) in walk.steps.iter().zip(&reader_of) {
-        step.node.outputs.iter().flatten().for_each(|value| inner[value.index()] = *reader);
+        for value in step.node.outputs.iter().flatten() {
+            inner[value.index()] = *reader;
+            repeat[value.index()] = step.repeat;
+        }
         if step.work.backward == Backward::Nothing {
             continue;
         }
@@ -34,12 +38,13 @@ pub fn gradient_sums(walk: &Walk, groups: &[Group], precision: Precision) -> Vec
     readers
         .chunk_by(same_value)
         .filter(|chunk| chunk.len() > 1)
-        .filter_map(|chunk| sum(walk, chunk, precision))
+        .filter_map(|chunk| sum(walk, chunk, precision, &repeat))
         .collect()
 }
 
-fn sum(walk: &Walk, readers: &[(u32, usize)], precision: Precision) -> Option<Kernel> {
-    let tensor = walk.values[readers.first()?.0 as usize].as_ref()?;
+fn sum(walk: &Walk, readers: &[(u32, usize)], precision: Precision, repeat: &[f64]) -> Option<Kernel> {
+    let value = readers.first()?.0 as usize;
+    let tensor = walk.values[value].as_ref()?;
     let sums = readers.len() as f64 - 1.0;
     let backward = Pass {
         flop: sums * tensor.size(),
@@ -53,6 +58,6 @@ fn sum(walk: &Walk, readers: &[(u32, usize)], precision: Precision) -> Option<Ke
         backward,
         class: Class::Vector,
         parallel: tensor.size(),
-        repeat: 1.0,
+        repeat: repeat[value],
     })
 }

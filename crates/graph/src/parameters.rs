@@ -1,11 +1,11 @@
-//! Trained weights: those that something reads, each name once, running statistics left out.
+//! Trained weights: those that something reads as such, each name once. Running statistics, masks and tables of zeros are none.
 
 use crate::model::{Attribute, Body, Model, ValueId};
 use crate::tensor::{Origin, Tensor};
 
 /// The trained weights of a model. Weights that are tied have one name in an export, and count once.
 pub fn parameters(model: &Model) -> f64 {
-    let mut state = vec![Use::Not; model.declared.len()];
+    let mut state = vec![Use::Other; model.declared.len()];
     uses(&model.main, &mut state);
     let mut all = Vec::new();
     weights(&model.main, &mut all);
@@ -13,25 +13,25 @@ pub fn parameters(model: &Model) -> f64 {
     counted.map(|(_, tensor)| tensor.size()).sum()
 }
 
+/// Operators whose floats are masks, starting values and sizes, never trained.
+const READ_NO_WEIGHTS: [&str; 9] =
+    ["Where", "Scatter", "ScatterElements", "ScatterND", "Resize", "Upsample", "Pad", "Clip", "OneHot"];
+
 /// What an initialiser is used for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
-    Not,
-    Statistic,
+    Other,
     Weight,
 }
 
 fn uses(body: &Body, state: &mut [Use]) {
     for node in &body.nodes {
-        let is_batch_norm = node.op.is_some_and(|op| op.name == "BatchNormalization");
-        for (index, value) in node.inputs.iter().enumerate() {
-            let Some(value) = value else { continue };
-            let own = &mut state[value.index()];
-            if is_batch_norm && index >= 3 {
-                *own = if *own == Use::Not { Use::Statistic } else { *own };
-            } else {
-                *own = Use::Weight;
-            }
+        let name = node.op.map_or("", |op| op.name);
+        // Running mean and variance come fourth and fifth.
+        let most = if name == "BatchNormalization" { 3 } else { usize::MAX };
+        let most = if READ_NO_WEIGHTS.contains(&name) { 0 } else { most };
+        for value in node.inputs.iter().take(most).flatten() {
+            state[value.index()] = Use::Weight;
         }
         for (_, attribute) in &node.attributes {
             if let Attribute::Body(body) = attribute {

@@ -188,6 +188,23 @@ fn gradients_of_a_value_that_is_read_twice_are_summed() {
 }
 
 #[test]
+fn masks_and_tables_of_zeros_are_no_parameters() {
+    let nodes = vec![
+        matmul(),
+        node("Where", &["y", "y", "mask"], &["m"], vec![]),
+        node("ScatterND", &["zeros", "at", "m"], &["s"], vec![]),
+        node("BatchNormalization", &["m", "scale", "scale", "mean", "mean"], &["n"], vec![]),
+    ];
+    let floats = [("w", &[4, 4][..]), ("mask", &[4]), ("zeros", &[2, 4]), ("scale", &[4]), ("mean", &[4])];
+    let mut parts: Vec<_> = floats.iter().map(|(name, dims)| weight(name, dims)).collect();
+    parts.push(list("at", &[0, 1]));
+    // Nothing reads this one.
+    parts.push(weight("left over", &[100]));
+    let found = cost(&model(graph(vec![input("x", &[0, 4])], parts, nodes))).unwrap();
+    assert!(is(found.parameters, 16.0 + 4.0), "{}", found.parameters);
+}
+
+#[test]
 fn a_bias_is_added_in_the_kernel_of_its_product() {
     let nodes = vec![matmul(), node("Add", &["b", "y"], &["z"], vec![])];
     let parts = vec![weight("w", &[4, 4]), weight("b", &[4])];
