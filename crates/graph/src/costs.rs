@@ -121,10 +121,14 @@ pub struct Costs {
     pub activations: f64,
     /// Bytes of activations kept until the backward pass, each once.
     pub saved_bytes: f64,
+    /// The same if every operator ran as it stands in the graph: what a model keeps whose own code is in pieces.
+    pub saved_bytes_in_pieces: f64,
     /// Bytes moved in the forward pass.
     pub forward_bytes: f64,
     /// Bytes moved in the backward pass.
     pub backward_bytes: f64,
+    /// Bytes moved in both passes if every operator ran as it stands in the graph.
+    pub bytes_in_pieces: f64,
     /// Kernels of the forward pass.
     pub forward_launches: f64,
     /// Kernels of the backward pass.
@@ -153,8 +157,14 @@ impl Costs {
         let groups = groups(&walk);
         let mut ledger = Ledger::new(&walk, precision);
         ledger.book(&groups);
-        let sums = gradient_sums(&walk, &groups, precision);
-        ledger.kernels.extend(sums);
+        ledger.kernels.extend(gradient_sums(&walk, &groups, precision));
+        let mut pieces = Ledger::new(&walk, precision);
+        pieces.book(&[]);
+        pieces.kernels.extend(gradient_sums(&walk, &[], precision));
+        let moved = |kernel: &Kernel| {
+            let both = kernel.forward.plus(kernel.backward).scaled(batch.factor());
+            both.bytes() * kernel.repeat
+        };
         let count = |pattern| groups.iter().filter(|group| group.pattern == pattern).count();
         let fused = [Pattern::Attention, Pattern::Activation, Pattern::Norm, Pattern::Linear].map(count);
         let mut costs = Self {
@@ -167,8 +177,10 @@ impl Costs {
             parameters: parameters(model),
             activations: ledger.activations * batch.factor(),
             saved_bytes: ledger.saved_bytes * batch.factor(),
+            saved_bytes_in_pieces: pieces.saved_bytes * batch.factor(),
             forward_bytes: 0.0,
             backward_bytes: 0.0,
+            bytes_in_pieces: pieces.kernels.iter().map(moved).sum(),
             forward_launches: 0.0,
             backward_launches: 0.0,
             depth: ledger.depth(),

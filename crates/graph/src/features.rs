@@ -9,7 +9,7 @@ use crate::roofline::{Optimiser, step_time};
 
 /// What the numbers are called, in their order. A trained predictor names those it was trained on, so the order may grow but a
 /// name never changes its meaning. `ln_` is the natural logarithm of one more than the value.
-pub const FEATURES: [&str; 44] = [
+pub const FEATURES: [&str; 46] = [
     "ln_forward_flop",
     "ln_backward_flop",
     "ln_parameters",
@@ -52,6 +52,8 @@ pub const FEATURES: [&str; 44] = [
     "compute_share",
     "memory_share",
     "launch_share",
+    "ln_saved_bytes_in_pieces",
+    "ln_traffic_bytes_in_pieces",
     "ln_saved_bytes_per_sample",
     "saved_share_of_gpu_memory",
 ];
@@ -116,6 +118,8 @@ impl Features {
             time.share(time.compute_s),
             time.share(time.memory_s),
             time.share(time.launch_s),
+            costs.saved_bytes_in_pieces.ln_1p(),
+            costs.bytes_in_pieces.ln_1p(),
             (costs.saved_bytes / batch).ln_1p(),
             costs.saved_bytes / gpu.memory_bytes,
         ];

@@ -54,10 +54,11 @@ fn hold(name: &str, batch: i64, sequence: i64, flop: f64, parameters: f64) {
 #[test]
 fn resnet_50_is_as_published() {
     hold("resnet50", 1, 1, 8.218e9, 25.557e6);
-    // 4.089 G multiply-accumulates, and 37.56 M elements of which 80.4 MiB are kept, counted layer by layer.
+    // 37.56 M elements, of which 80.4 MiB are kept, counted layer by layer; and where each maximum was found.
     let found = costs("resnet50.script", 1, 1);
     assert!(near(found.activations, 37.56e6, 0.002), "{}", found.activations);
-    assert!(near(found.saved_bytes, 80.4 * 1024.0 * 1024.0, 0.002), "{}", found.saved_bytes);
+    let places = 64.0 * 56.0 * 56.0 * 8.0;
+    assert!(near(found.saved_bytes - places, 80.4 * 1024.0 * 1024.0, 0.002), "{}", found.saved_bytes);
     assert_eq!(found.export, Export::Training);
 }
 
@@ -127,6 +128,10 @@ fn attention_is_one_kernel_in_every_export_and_keeps_no_square() {
         let [short, long] = [128, 512].map(|sequence| costs(name, 1, sequence));
         assert_eq!(short.fused[0], 12, "{name}");
         if !name.starts_with("vit") {
+            assert!(
+                long.saved_bytes_in_pieces > 5.0 * short.saved_bytes_in_pieces,
+                "{name}: in pieces it does"
+            );
             // Four times the length keeps four times as much, not sixteen times.
             assert!(
                 long.saved_bytes < 4.1 * short.saved_bytes,

@@ -115,7 +115,11 @@ fn summary(args: &Graph, costs: &Costs) -> String {
         format!("parameters         {}", count(costs.parameters)),
         format!("weights in memory  {} with gradients and optimiser", bytes(weights)),
         format!("activations        {} elements", count(costs.activations)),
-        format!("kept for backward  {}", bytes(costs.saved_bytes)),
+        format!(
+            "kept for backward  {} ({} if every operator ran by itself)",
+            bytes(costs.saved_bytes),
+            bytes(costs.saved_bytes_in_pieces)
+        ),
         format!("depth              {} operators", costs.depth),
         format!(
             "run as one kernel  {attention} attentions, {activation} activations, {norm} normalisations, {linear} linear layers"
@@ -208,8 +212,10 @@ fn as_json(args: &Graph, model: &Model, costs: &Costs, time: &StepTime) -> Value
         "parameters": costs.parameters,
         "activations": costs.activations,
         "saved_bytes": costs.saved_bytes,
+        "saved_bytes_in_pieces": costs.saved_bytes_in_pieces,
         "forward_bytes": costs.forward_bytes,
         "backward_bytes": costs.backward_bytes,
+        "bytes_in_pieces": costs.bytes_in_pieces,
         "forward_kernels": costs.forward_launches,
         "backward_kernels": costs.backward_launches,
         "depth": costs.depth,

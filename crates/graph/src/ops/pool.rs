@@ -7,7 +7,7 @@ use crate::tensor::{Element, Tensor};
 
 /// The operators.
 pub const OPS: &[Op] = &[
-    Op::new("MaxPool", Role::Other, pool_shapes, pool_work),
+    Op::new("MaxPool", Role::Other, pool_shapes, max_work),
     Op::new("AveragePool", Role::Other, pool_shapes, pool_work),
     Op::new("LpPool", Role::Other, pool_shapes, pool_work),
     Op::new("GlobalAveragePool", Role::Other, global_shapes, global_work),
@@ -32,6 +32,11 @@ fn pool_work(call: &Call, outputs: &[Tensor]) -> Work {
     let kernel: f64 =
         call.node.ints("kernel_shape").unwrap_or_default().iter().map(|size| *size as f64).product();
     Work::vector(outputs.first().map_or(0.0, Tensor::size) * kernel).saving(Saves::Input)
+}
+
+/// Where each maximum was found is kept in eight bytes.
+fn max_work(call: &Call, outputs: &[Tensor]) -> Work {
+    Work { kept_wide: 2.0 * outputs.first().map_or(0.0, Tensor::size), ..pool_work(call, outputs) }
 }
 
 fn global_shapes(call: &Call) -> Shapes {
