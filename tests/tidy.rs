@@ -111,7 +111,7 @@ fn every_file_in_a_registry_folder_is_registered() {
         ("crates/fairness/src/division", "mod.rs", &["mod", "finding", "golden", "over_time", "usable"]),
         ("crates/policies/src", "lib.rs", &["lib", "fill", "gavel_rounds", "published", "registry"]),
         ("crates/policies/src/placement", "mod.rs", &["mod"]),
-        ("crates/predict/src", "lib.rs", &["lib"]),
+        ("crates/predict/src", "lib.rs", &["lib", "learned"]),
         ("crates/sim/src/profiles", "mod.rs", &["mod"]),
         ("crates/sim/src/tuners", "mod.rs", &["mod", "history", "rungs"]),
         ("crates/sim/src/traces", "mod.rs", &["mod", "synthetic", "throughputs", "warnings", "write"]),

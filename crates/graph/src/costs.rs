@@ -10,6 +10,7 @@ use crate::ops::Role;
 use crate::ops::work::Class;
 use crate::parameters::parameters;
 use crate::precision::Precision;
+use crate::tensor::{Element, Tensor};
 use crate::walk::walk;
 
 /// One pass of a kernel.
@@ -119,6 +120,8 @@ pub struct Costs {
     pub parameters: f64,
     /// Elements of all activations.
     pub activations: f64,
+    /// Elements of the outputs: what a loss is computed from, outside of the graph.
+    pub outputs: f64,
     /// Bytes of activations kept until the backward pass, each once.
     pub saved_bytes: f64,
     /// The same if every operator ran as it stands in the graph: what a model keeps whose own code is in pieces.
@@ -165,6 +168,8 @@ impl Costs {
             let both = kernel.forward.plus(kernel.backward).scaled(batch.factor());
             both.bytes() * kernel.repeat
         };
+        let outputs = model.main.outputs.iter().filter_map(|value| walk.tensor(*value));
+        let outputs: f64 = outputs.filter(|tensor| tensor.element == Element::Float).map(Tensor::size).sum();
         let count = |pattern| groups.iter().filter(|group| group.pattern == pattern).count();
         let fused = [Pattern::Attention, Pattern::Activation, Pattern::Norm, Pattern::Linear].map(count);
         let mut costs = Self {
@@ -176,6 +181,7 @@ impl Costs {
             backward_flop: 0.0,
             parameters: parameters(model),
             activations: ledger.activations * batch.factor(),
+            outputs: outputs * batch.factor(),
             saved_bytes: ledger.saved_bytes * batch.factor(),
             saved_bytes_in_pieces: pieces.saved_bytes * batch.factor(),
             forward_bytes: 0.0,

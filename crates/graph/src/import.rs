@@ -31,10 +31,11 @@ pub fn import(proto: &ModelProto) -> Result<Model, GraphError> {
     let initialisers = import.initialisers(graph, &mut scope)?;
     let inputs = import.inputs(graph, &mut scope)?;
     let mut nodes = Vec::new();
-    import.nodes(&graph.node, &mut Scopes(vec![scope]), &Frame::default(), &mut nodes, &infos(graph))?;
+    let mut scopes = Scopes(vec![scope]);
+    import.nodes(&graph.node, &mut scopes, &Frame::default(), &mut nodes, &infos(graph))?;
     let main = Body {
         inputs: inputs.iter().map(|input| input.value).collect(),
-        outputs: Vec::new(),
+        outputs: graph.output.iter().filter_map(|info| scopes.find(&info.name)).collect(),
         nodes,
         initialisers,
     };

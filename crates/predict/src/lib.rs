@@ -3,6 +3,7 @@
 mod curves;
 mod declared;
 mod dirichlet;
+pub mod learned;
 mod measured;
 mod regimes;
 
