@@ -1,6 +1,7 @@
 //! What was typed.
 
 use crate::graph_args;
+use crate::predict_args;
 use clap::{Args, Parser, Subcommand};
 use evenhand_core::Span;
 use evenhand_sim::Semantics;
@@ -21,6 +22,7 @@ Examples:
   evenhand trace inspect jobs.csv                       what a trace holds
   evenhand trace generate --profile philly -o jobs.csv  make one up from published statistics
   evenhand graph model.onnx --batch 64                  what a training step of a model costs
+  evenhand predict model.onnx --batch 64 --with other.onnx:32   what it asks of a GPU, beside another
 
 Exit codes: 0 done, 1 the work failed, 2 the input was wrong.";
 
@@ -68,6 +70,11 @@ pub enum Command {
     /// Say what a training step of an ONNX model computes, moves and keeps, and how long it takes at least
     #[command(after_help = graph_args::EXAMPLE)]
     Graph(graph_args::Graph),
+    /// Predict what a training job asks of a GPU from its ONNX graph, and how it gets on beside others
+    #[command(after_help = predict_args::EXAMPLE)]
+    Predict(predict_args::Predict),
+    /// Fit what `predict` says to measured profiles, and say how good it is on unseen ones
+    Train(predict_args::Train),
     /// Measure how fast Evenhand is on this machine
     #[command(subcommand)]
     Bench(Bench),

@@ -61,7 +61,8 @@ fn precision(text: &str) -> Result<Precision, &'static str> {
     found.ok_or("it is bf16 or fp32")
 }
 
-fn gpu(text: &str) -> Result<&'static Gpu, String> {
+/// A GPU model by its name.
+pub fn gpu(text: &str) -> Result<&'static Gpu, String> {
     Gpu::find(text).ok_or_else(|| {
         let names: Vec<&str> = GPUS.iter().map(|gpu| gpu.name).collect();
         format!("it is one of {}", names.join(", "))

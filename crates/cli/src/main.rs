@@ -12,6 +12,7 @@ mod ledger_file;
 mod number_table;
 mod numbers;
 mod output;
+mod predict_args;
 mod progress;
 mod promises;
 mod run_table;

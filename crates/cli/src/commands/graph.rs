@@ -11,6 +11,7 @@ use evenhand_graph::{
 };
 use serde_json::{Map, Value, json};
 use std::fs::File;
+use std::path::Path;
 
 /// Operators in the table.
 const SHOWN: usize = 10;
@@ -18,15 +19,20 @@ const SHOWN: usize = 10;
 /// The share of guessed operations from which on a warning is due.
 const GUESSED_MAX: f64 = 0.1;
 
-/// Reads the model and prints what it costs.
-pub fn run(args: &Graph) -> Result<()> {
-    let place = args.model.display();
-    let file =
-        File::open(&args.model).map_err(|error| wrong(&place, format!("it cannot be opened: {error}")))?;
+/// Reads a model, and what it costs as asked for.
+pub fn costs_of(args: &Graph, path: &Path, batch: Option<i64>) -> Result<(Model, Costs)> {
+    let place = path.display();
+    let file = File::open(path).map_err(|error| wrong(&place, format!("it cannot be opened: {error}")))?;
     let model = Model::read(file).map_err(|error| wrong(&place, explained(&error)))?;
-    let binding = Binding { batch: args.batch, sequence: args.seq, dims: args.dim.iter().cloned().collect() };
+    let binding = Binding { batch, sequence: args.seq, dims: args.dim.iter().cloned().collect() };
     let costs =
         Costs::of(&model, &binding, args.precision).map_err(|error| wrong(&place, explained(&error)))?;
+    Ok((model, costs))
+}
+
+/// Reads the model and prints what it costs.
+pub fn run(args: &Graph) -> Result<()> {
+    let (model, costs) = costs_of(args, &args.model, args.batch)?;
     let time = step_time(&costs, args.gpu, args.optimiser);
     if args.json {
         return output::say_json(&as_json(args, &model, &costs, &time));
@@ -46,7 +52,7 @@ fn explained(error: &GraphError) -> String {
 }
 
 /// Warns of what makes the figures less certain.
-fn tell_doubts(costs: &Costs) {
+pub fn tell_doubts(costs: &Costs) {
     if costs.unknown_share() > GUESSED_MAX {
         let names: Vec<&str> = costs.unknown.iter().map(|unknown| unknown.name.as_str()).collect();
         output::note(&format!(

@@ -9,6 +9,7 @@ mod explain;
 mod graph;
 mod placers;
 mod policies;
+mod predict;
 mod predictors;
 mod replay;
 mod report;
@@ -16,6 +17,7 @@ mod share;
 mod simulate;
 mod trace;
 mod traces;
+mod train;
 
 use crate::args::{Bench, Command};
 
@@ -36,6 +38,8 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Explain(args) => explain::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Graph(args) => graph::run(&args),
+        Command::Predict(args) => predict::run(&args),
+        Command::Train(args) => train::run(&args),
         Command::Bench(Bench::Simulate(args)) => bench::run(&args),
         Command::Bench(Bench::Share(args)) => bench::share::run(&args),
         Command::Bench(Bench::Auction(args)) => bench::auction::run(&args),
