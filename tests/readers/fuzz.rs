@@ -4,57 +4,16 @@
 //! A few hundred mutations per format by default; EVENHAND_FUZZ_SECONDS runs each format that long, EVENHAND_FUZZ_SEED
 //! chooses another beginning. A failure names the seed and the iteration that repeat it.
 
-#![expect(unsafe_code, reason = "an allocator can only be counted by an allocator")]
-
 use crate::samples::{SAMPLES, sample, sides_of};
 use evenhand_sim::ClusterSpec;
 use evenhand_sim::traces::{Sides, TRACES, Throughputs, cluster_from_openb_nodes, read};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use evenhand_tests::fuzzing::{Counting, clock, most_held, number_from};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-thread_local! {
-    /// Bytes that this thread holds, and the most it has held.
-    static LIVE: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
-}
-
-struct Counting;
-
-impl Counting {
-    fn add(bytes: i64) {
-        // A thread that is ending has nothing to count with.
-        let _ = LIVE.try_with(|live| {
-            let (now, most) = live.get();
-            live.set((now + bytes, most.max(now + bytes)));
-        });
-    }
-}
-
-// SAFETY: everything is passed on to the system's allocator as it came; only sizes are noted, in a cell that does not
-// allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        Self::add(layout.size() as i64);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        Self::add(-(layout.size() as i64));
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// The most bytes that a piece of work holds at once.
-fn most_held(work: impl FnOnce()) -> i64 {
-    LIVE.with(|live| live.set((live.get().0, live.get().0)));
-    let before = LIVE.with(Cell::get).0;
-    work();
-    LIVE.with(Cell::get).1 - before
-}
 
 const ITERATIONS: u64 = 300;
 const HELD_MAX: i64 = 64 << 20;
@@ -178,18 +137,6 @@ fn read_all(bytes: &[u8], name: &str, sides: &[Sides], cluster: &ClusterSpec) {
     let _ = Throughputs::read(&mut &bytes[..]);
 }
 
-fn number_from(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().unwrap())
-}
-
-/// Whether there is time for another iteration.
-#[expect(clippy::disallowed_methods, reason = "a long run is measured by the clock on the wall")]
-fn clock() -> impl Fn(u64) -> bool {
-    let seconds = number_from("EVENHAND_FUZZ_SECONDS");
-    let start = std::time::Instant::now();
-    move |iteration| seconds.map_or(iteration < ITERATIONS, |seconds| start.elapsed().as_secs() < seconds)
-}
-
 #[expect(clippy::print_stderr, reason = "figures of a long run")]
 fn fuzz(format: &str, name: &str) {
     let donors: Vec<_> = SAMPLES.iter().map(|(_, name)| fs::read(sample(name)).unwrap()).collect();
@@ -199,7 +146,7 @@ fn fuzz(format: &str, name: &str) {
     let sides = if ["gavel", "pollux"].contains(&format) { &tables[..] } else { &tables[..1] };
     let cluster = ClusterSpec::parse("v100=1024,T4=8", None, None).unwrap();
     let seed = number_from("EVENHAND_FUZZ_SEED").unwrap_or(1);
-    let (more, mut iteration, mut most) = (clock(), 0, 0);
+    let (more, mut iteration, mut most) = (clock(ITERATIONS), 0, 0);
     while more(iteration) {
         let mut dice = Dice(seed ^ iteration.wrapping_mul(0x2545_f491_4f6c_dd1d));
         let mut bytes = own.clone();

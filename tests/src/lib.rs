@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+pub mod fuzzing;
 mod witness;
 
 pub use witness::{Broken, Witness};

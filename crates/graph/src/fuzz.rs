@@ -1,7 +1,7 @@
 //! Models that are well-formed and make no sense: real graphs with operators, names, attributes and constants exchanged.
 //! Mutated bytes rarely get past the wire format; these reach every operator.
 //!
-//! EVENHAND_FUZZ_SECONDS and EVENHAND_FUZZ_SEED as in `tests/memory.rs`.
+//! EVENHAND_FUZZ_SECONDS and EVENHAND_FUZZ_SEED as in `tests/graph_files.rs` of the whole.
 
 use crate::binding::Binding;
 use crate::costs::Costs;

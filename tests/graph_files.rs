@@ -4,57 +4,17 @@
 //! chooses another beginning. A failure names the seed and the iteration that repeat it.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-#![expect(unsafe_code, reason = "an allocator can only be counted by an allocator")]
 
 use evenhand_core::Random;
 use evenhand_graph::{Binding, Costs, Features, GPUS, Model, Precision};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+use evenhand_tests::fuzzing::{Counting, clock, most_held, number_from};
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-thread_local! {
-    /// Bytes that this thread holds, and the most it has held.
-    static LIVE: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
-}
-
-struct Counting;
-
-impl Counting {
-    fn add(bytes: i64) {
-        // A thread that is ending has nothing to count with.
-        let _ = LIVE.try_with(|live| {
-            let (now, most) = live.get();
-            live.set((now + bytes, most.max(now + bytes)));
-        });
-    }
-}
-
-// SAFETY: everything is passed on to the system's allocator as it came; only sizes are noted, in a cell that does not
-// allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        Self::add(layout.size() as i64);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        Self::add(-(layout.size() as i64));
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// The most bytes that a piece of work holds at once.
-fn most_held(work: impl FnOnce()) -> i64 {
-    LIVE.with(|live| live.set((live.get().0, live.get().0)));
-    let before = LIVE.with(Cell::get).0;
-    work();
-    LIVE.with(Cell::get).1 - before
-}
 
 /// What a model may hold, whatever is in its file.
 const HELD_MAX: i64 = 50 << 20;
@@ -157,21 +117,9 @@ fn the_weights_of_a_large_file_are_not_read() {
     assert!(held < HELD_MAX, "{held} bytes were held");
 }
 
-fn number_from(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().unwrap())
-}
-
-/// Whether there is time for another iteration.
-#[expect(clippy::disallowed_methods, reason = "a long run is measured by the clock on the wall")]
-fn clock() -> impl Fn(u64) -> bool {
-    let seconds = number_from("EVENHAND_FUZZ_SECONDS");
-    let start = std::time::Instant::now();
-    move |iteration| seconds.map_or(iteration < ITERATIONS, |seconds| start.elapsed().as_secs() < seconds)
-}
-
 /// The graphs that are small enough to be mutated by the thousand.
 fn samples() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/graphs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/graph/tests/graphs");
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
@@ -229,7 +177,7 @@ fn answer(bytes: &[u8]) -> Option<String> {
 fn fuzz(kind: &str, change: impl Fn(&mut Vec<u8>, &[u8], &mut Random)) {
     let samples = samples();
     let seed = number_from("EVENHAND_FUZZ_SEED").unwrap_or(1);
-    let (more, mut iteration, mut most, mut read) = (clock(), 0, 0, 0);
+    let (more, mut iteration, mut most, mut read) = (clock(ITERATIONS), 0, 0, 0);
     while more(iteration) {
         let mut dice = Random::stream(seed ^ iteration.wrapping_mul(0x2545_f491_4f6c_dd1d), kind);
         let mut bytes = samples[below(&mut dice, samples.len())].clone();
