@@ -10,7 +10,7 @@ use evenhand_core::{
 };
 use evenhand_engine::{Engine, Parts};
 use evenhand_sim::traces::synthetic::Synthetic;
-use evenhand_sim::{ClusterSpec, Faults, SimJob, TrueInterference, Workload, World};
+use evenhand_sim::{ClusterSpec, Faults, Resident, SimJob, TrueInterference, Workload, World};
 use evenhand_tests::{Ends, Stage, engine_with, policy};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -215,7 +215,7 @@ impl Interference for Fixed {
 }
 
 impl TrueInterference for Fixed {
-    fn slowdown(&self, _: &JobSpec, others: &[&JobSpec], _: ModelIndex) -> f64 {
+    fn slowdown(&self, _: &Resident<'_>, others: &[Resident<'_>], _: ModelIndex, _: SharingMode) -> f64 {
         if others.is_empty() { 1.0 } else { self.0 }
     }
 }

@@ -193,4 +193,14 @@ pub fn warn_about_unended(summary: &evenhand_report::Summary) {
     if unended > 0 {
         output::note(&format!("warning: {name}: {unended} of {jobs} jobs did not finish"));
     }
+    if summary.out_of_memory > 0 {
+        let count = summary.out_of_memory;
+        output::note(&format!("warning: {name}: {count} starts beside other jobs ran out of memory"));
+    }
+    if summary.pairings_unmeasured > 0 {
+        let count = summary.pairings_unmeasured;
+        output::note(&format!(
+            "note: {name}: {count} times a job came beside one with which nobody has measured it; a rule said how they get along"
+        ));
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuId, GpuSet, Grant, Interference, Job,
-    JobId, JobSpec, Lease, LeaseId, Plan, Record, Snapshot, Span, Time,
+    JobId, JobSpec, Lease, LeaseId, Plan, Ratio, Record, Snapshot, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -107,6 +107,24 @@ pub trait Predictor: Send {
     fn forecast(&self, job: &Job, cluster: &Cluster) -> Arc<Forecast>;
     /// What it believes of jobs on one GPU.
     fn interference(&self) -> Arc<dyn Interference>;
+}
+
+/// What was measured of one job on one GPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observed {
+    /// Where.
+    pub gpu: GpuId,
+    /// What it asks for.
+    pub demand: Demand,
+    /// How much slower it runs than alone.
+    pub slowdown: Ratio,
+}
+
+/// Knows what is measured of jobs that run: the agents of the nodes, or a stand-in. A world that has one tells the engine by
+/// [`Event::Telemetry`]; nothing else reads it.
+pub trait MetricRepository {
+    /// What was last measured of a job, GPU by GPU; empty if it does not run or nothing measures it.
+    fn observed(&self, job: JobId) -> Vec<Observed>;
 }
 
 /// What a world can do.

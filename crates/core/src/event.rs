@@ -2,7 +2,7 @@
 
 use crate::{
     Answer, App, AppId, Choice, Demand, GpuModel, GpuSet, Invitation, JobId, JobSpec, Lease, LeaseId, Loss,
-    Node, NodeId, Regime, Round, Span, Tenant, Time, Work,
+    Node, NodeId, Ratio, Regime, Round, Span, Tenant, Time, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -72,6 +72,9 @@ pub enum Event {
         lease: LeaseId,
         /// The measurement.
         demand: Demand,
+        /// How much slower it runs than alone, if that can be told: on the worst of its GPUs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slowdown: Option<Ratio>,
     },
     /// A lease has ended; its GPUs are free.
     LeaseEnded {
@@ -117,6 +120,8 @@ pub enum EndCause {
     Stopped,
     /// It failed by itself.
     Crashed,
+    /// It found less GPU memory than it needs, because others were there.
+    OutOfMemory,
     /// A node under it was lost.
     NodeLost,
     /// It was not renewed in time: the scheduler was silent.

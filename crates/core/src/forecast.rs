@@ -104,22 +104,53 @@ pub trait Interference: Send + Sync {
     fn version(&self) -> &str;
 }
 
-/// The simplest belief: jobs on one GPU take turns.
+/// Follows from what the jobs ask for, and from nothing else.
+///
+/// ```text
+/// time-slicing:  1 + d_i sum_j d_j                     processor sharing on duty: waits when both want the GPU
+/// MPS:           max(1, max over resources of the sum of demands)
+/// ```
+///
+/// A job that declares no demand is taken to keep its GPU busy all the time: beside one such job it runs at half speed
+/// in either mode. The upper end of the interval, `1.04 + 1.3 (mean - 1)`, follows the ninetieth percentiles of 1,388
+/// published pairs on an RTX 3090 (1.09 where the mean is 1.04, 1.96 where it is 1.70).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TimeSlicing;
+pub struct DemandSharing;
 
-impl Interference for TimeSlicing {
+impl Interference for DemandSharing {
     fn slowdown(
         &self,
-        _own: &Demand,
+        own: &Demand,
         others: &[&Demand],
         _model: &GpuModel,
-        _mode: SharingMode,
+        mode: SharingMode,
     ) -> Estimate<Ratio> {
-        Estimate::exact(Ratio::new(1.0 + others.len() as f64).unwrap_or_default())
+        if others.is_empty() {
+            return Estimate::default();
+        }
+        let mean = match mode {
+            SharingMode::TimeSlicing => 1.0 + own.duty * others.iter().map(|other| other.duty).sum::<f64>(),
+            SharingMode::Mps => {
+                let mut sums = own.resources();
+                for other in others {
+                    sums.iter_mut().zip(other.resources()).for_each(|(sum, share)| *sum += share);
+                }
+                sums.into_iter().fold(1.0, f64::max)
+            }
+        };
+        let ratio = |value: f64| Ratio::new(value).unwrap_or(Ratio::UNLIMITED);
+        Estimate { mean: ratio(mean), low: Ratio::ONE, high: ratio(1.04 + 1.3 * (mean - 1.0)) }
     }
     fn version(&self) -> &'static str {
-        "time-slicing-1"
+        "demand-1"
+    }
+}
+
+impl Demand {
+    /// Shares of what jobs side by side compete for. Of a job of which only the duty is known: all of it that long.
+    fn resources(&self) -> [f64; 3] {
+        let known = self.sm > 0.0 || self.tensor > 0.0 || self.bandwidth > 0.0;
+        if known { [self.sm, self.tensor, self.bandwidth] } else { [self.duty; 3] }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Jobs: what was asked for, and what has happened so far.
 
 use crate::{
-    AgentSeat, AppId, Bytes, ClassIndex, GpuCount, GpuTime, Host, JobId, LeaseId, Loss, MODELS_MAX,
+    AgentSeat, AppId, Bytes, ClassIndex, Demand, GpuCount, GpuTime, Host, JobId, LeaseId, Loss, MODELS_MAX,
     ModelIndex, PerModel, Rate, Ratio, Span, TenantId, Time, Work,
 };
 use serde::{Deserialize, Serialize};
@@ -224,6 +224,9 @@ pub struct JobSpec {
     /// GPU memory per GPU, if declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
+    /// What it asks of one GPU of each model, if declared; its memory then stands here, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demand: Option<Arc<PerModel<Demand>>>,
     /// Cores and main memory per GPU.
     #[serde(default, skip_serializing_if = "default")]
     pub host: Host,
@@ -278,6 +281,7 @@ impl JobSpec {
             models: ModelFilter::ANY,
             mixes_models: false,
             memory: None,
+            demand: None,
             host: Host::default(),
             speeds: None,
             scaling: Scaling::default(),
@@ -366,6 +370,8 @@ pub struct Job {
     pub starts: u32,
     /// Leases that ended in a crash of the job itself.
     pub crashes: u32,
+    /// How many of them for lack of GPU memory beside others.
+    pub out_of_memory: u32,
 }
 
 impl Job {
@@ -380,6 +386,11 @@ impl Job {
     /// Whether the job waits for GPUs.
     pub fn is_queued(&self) -> bool {
         matches!(self.state, JobState::Queued { .. })
+    }
+
+    /// Whether the job may be put beside others: it consented, and it has not run out of memory that way.
+    pub fn may_share(&self) -> bool {
+        self.spec.sharing != Consent::Never && self.out_of_memory == 0
     }
 
     /// Goes back to the regime in which the work that is left of it was done; whether that is another one.

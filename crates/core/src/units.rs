@@ -235,6 +235,8 @@ impl Default for Rate {
 impl Ratio {
     /// No change.
     pub const ONE: Self = Self(1.0);
+    /// As a contract: more than any slowdown that jobs on one GPU cause, so that none breaks it.
+    pub const UNLIMITED: Self = Self(1e6);
 }
 
 impl Default for Ratio {

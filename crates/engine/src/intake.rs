@@ -32,6 +32,7 @@ impl Engine {
             class: evenhand_core::ClassIndex(0),
             starts: 0,
             crashes: 0,
+            out_of_memory: 0,
         };
         let forecast = self.parts.predictor.forecast(&job, &state.cluster);
         job.class = Arc::make_mut(&mut state.classes).join(spec, &forecast);

@@ -142,7 +142,8 @@ impl Engine {
             let finished = matches!(cause, EndCause::Finished { .. });
             job.done = if finished { done } else { saved };
             (job.saved, job.heard) = (saved, now);
-            job.crashes += u32::from(cause == EndCause::Crashed);
+            job.crashes += u32::from(matches!(cause, EndCause::Crashed | EndCause::OutOfMemory));
+            job.out_of_memory += u32::from(cause == EndCause::OutOfMemory);
             rewound = job.rewind();
         });
         self.observe(lease.job, event, Some(Ended { lease: &lease, halted, rewound }));
@@ -150,7 +151,9 @@ impl Engine {
         let crashes = self.state.jobs.by_id(lease.job).map_or(0, |job| job.crashes);
         let outcome = match cause {
             EndCause::Finished { .. } => Some(Outcome::Finished),
-            EndCause::Crashed if crashes > self.parts.config.crashes_max => Some(Outcome::Failed),
+            EndCause::Crashed | EndCause::OutOfMemory if crashes > self.parts.config.crashes_max => {
+                Some(Outcome::Failed)
+            }
             _ => unwanted,
         };
         if let Some(outcome) = outcome {

@@ -173,7 +173,7 @@ impl Engine {
             let sharers = self.state.seats.sharers(gpu);
             let free = self.state.cluster.free.on(gpu.node).0 >> gpu.ordinal & 1 == 1;
             let open = free || (!sharers.is_empty() && sharers.len() < usize::from(node.slots));
-            if !open || node.slots == 0 || !self.memory_fits(grant.job, sharers, node.memory) {
+            if !open || node.slots == 0 || !self.memory_fits(grant.job, sharers, node) {
                 return Err(Reason::Crowded);
             }
             if free {
@@ -183,14 +183,17 @@ impl Engine {
         Ok(())
     }
 
-    fn memory_fits(&self, job: JobId, sharers: &[LeaseId], memory: evenhand_core::Bytes) -> bool {
+    /// Whether the upper ends of what jobs are believed to need fit into the memory of one GPU.
+    fn memory_fits(&self, job: JobId, sharers: &[LeaseId], node: &evenhand_core::Node) -> bool {
         let need = |job: JobId| {
-            let job = self.state.jobs.by_id(job);
-            job.and_then(|job| job.spec.memory).unwrap_or_default()
+            let index = self.state.jobs.index(job);
+            index.map_or(evenhand_core::Bytes::ZERO, |index| {
+                self.state.forecasts[index.0 as usize].demand[node.model].memory.high
+            })
         };
         let others = sharers.iter().filter_map(|id| self.state.leases.get(*id)).map(|lease| need(lease.job));
         let total = others.sum::<evenhand_core::Bytes>() + need(job);
-        memory == evenhand_core::Bytes::ZERO || total <= memory
+        sharers.is_empty() || node.memory == evenhand_core::Bytes::ZERO || total <= node.memory
     }
 
     /// Notes why jobs wait, where that is news.

@@ -7,8 +7,8 @@
 use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime, speeds};
 use evenhand_core::{
-    Cluster, EndCause, Estimate, Event, Forecast, Interference, Job, JobId, Moved, Predictor, Sample,
-    TimeSlicing, Work,
+    Cluster, DemandSharing, EndCause, Estimate, Event, Forecast, Interference, Job, JobId, Moved, Predictor,
+    Sample, Work,
 };
 use evenhand_measure::LossFit;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl Predictor for Curves {
     }
 
     fn interference(&self) -> Arc<dyn Interference> {
-        Arc::new(TimeSlicing)
+        Arc::new(DemandSharing)
     }
 }
 

@@ -5,8 +5,8 @@
 
 use crate::PredictorEntry;
 use evenhand_core::{
-    Cluster, Demand, Estimate, Event, Forecast, Interference, Job, Moved, PerModel, Predictor, Rate, Ratio,
-    RegimeForecast, Sample, TimeSlicing, Work,
+    Cluster, Demand, DemandSharing, Estimate, Event, Forecast, Interference, Job, Moved, PerModel, Predictor,
+    Rate, Ratio, RegimeForecast, Sample, Work,
 };
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Predictor for Declared {
     }
 
     fn interference(&self) -> Arc<dyn Interference> {
-        Arc::new(TimeSlicing)
+        Arc::new(DemandSharing)
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn as_declared(job: &Job, speed: &PerModel<Estimate<Rate>>) -> Foreca
         regimes: regimes(job),
         from: job.done,
         stretch: Estimate::default(),
-        demand: PerModel::all(demand),
+        demand: spec.demand.as_deref().copied().unwrap_or(PerModel::all(demand)),
         restart: Estimate::exact(spec.restart.save + spec.restart.restore),
     }
 }

@@ -19,8 +19,8 @@
 use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime, relative, speeds};
 use evenhand_core::{
-    Cluster, Estimate, Event, Forecast, Interference, Job, JobSpec, ModelIndex, Moved, Predictor, Ratio,
-    RegimeForecast, Sample, TimeSlicing, Work,
+    Cluster, DemandSharing, Estimate, Event, Forecast, Interference, Job, JobSpec, ModelIndex, Moved,
+    Predictor, Ratio, RegimeForecast, Sample, Work,
 };
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Predictor for Dirichlet {
     }
 
     fn interference(&self) -> Arc<dyn Interference> {
-        Arc::new(TimeSlicing)
+        Arc::new(DemandSharing)
     }
 }
 

@@ -48,5 +48,6 @@ fn job_for_tests(steps: f64) -> evenhand_core::Job {
         class: ClassIndex(0),
         starts: 0,
         crashes: 0,
+        out_of_memory: 0,
     }
 }

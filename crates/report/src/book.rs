@@ -132,7 +132,11 @@ impl Book {
                 self.standings.change(tenant, self.machines.models_count());
                 tell(self, &Fact::TenantChanged(tenant.id));
             }
+            Event::Telemetry { slowdown: Some(slowdown), .. } => tell(self, &Fact::Slowed(*slowdown)),
             Event::LeaseEnded { lease, done, saved, cause } => {
+                if *cause == EndCause::OutOfMemory {
+                    tell(self, &Fact::OutOfMemory);
+                }
                 self.end_lease(*lease, *done, *saved, *cause, tell);
             }
             Event::LaunchFailed { lease, .. } => self.free(*lease, GpuTime::ZERO, tell),

@@ -13,6 +13,8 @@ pub struct Costs {
     pub wall_s: f64,
     /// The most memory held at once, in megabytes.
     pub peak_rss_mb: f64,
+    /// Times that a job came beside another with which nobody has measured it, so that a rule said how they get along.
+    pub pairings_unmeasured: u64,
     /// Where the ledger is, if it was kept.
     pub ledger: Option<String>,
 }
@@ -27,6 +29,7 @@ impl Default for Costs {
             cpu_s: unknown,
             wall_s: unknown,
             peak_rss_mb: unknown,
+            pairings_unmeasured: 0,
             ledger: None,
         }
     }

@@ -117,6 +117,7 @@ impl Explanation {
                     EndCause::Finished { .. } => "its work is done",
                     EndCause::Stopped => "it has stopped",
                     EndCause::Crashed => "it crashed",
+                    EndCause::OutOfMemory => "it ran out of memory beside others",
                     EndCause::NodeLost => "a node was lost",
                     EndCause::Expired => "it was not renewed in time",
                 };

@@ -4,8 +4,8 @@
 //! since when. The [`Book`](crate::book::Book) finds that out once for all of them.
 
 use evenhand_core::{
-    Decision, GpuCount, GpuSet, GpuTime, JobId, JobSpec, ModelIndex, Outcome, Span, StopReason, TenantId,
-    Time,
+    Decision, GpuCount, GpuSet, GpuTime, JobId, JobSpec, ModelIndex, Outcome, Ratio, Span, StopReason,
+    TenantId, Time,
 };
 use std::sync::Arc;
 
@@ -53,6 +53,10 @@ pub enum Fact<'a> {
         /// Whether it could run somewhere.
         runs: bool,
     },
+    /// A job ran out of memory beside others.
+    OutOfMemory,
+    /// A job on a shared GPU was measured to be slower than alone by this factor.
+    Slowed(Ratio),
     /// A decision was taken.
     Decided(&'a Decision),
 }

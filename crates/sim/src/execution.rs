@@ -1,8 +1,8 @@
 //! A job in progress: how far it is, how fast it goes, what is saved.
 
 use crate::Curve;
-use crate::truth::{self, TrueInterference};
-use evenhand_core::{Cluster, JobSpec, Lease, Rate, Span, Time, Work};
+use crate::truth::{self, Resident, TrueInterference};
+use evenhand_core::{Cluster, GpuId, JobSpec, Lease, Rate, Sharing, SharingMode, Span, Time, Work};
 use std::sync::Arc;
 
 /// What happens next in a run.
@@ -19,6 +19,8 @@ pub(crate) enum Turn {
 pub(crate) struct Progressing {
     pub lease: Lease,
     pub truth: Arc<JobSpec>,
+    /// The kind of job that it was measured as, if any.
+    pub profile: Option<Arc<str>>,
     /// How its loss falls, if it reports that.
     pub curve: Option<Arc<Curve>>,
     /// Work done at `since`.
@@ -33,6 +35,8 @@ pub(crate) struct Progressing {
     slowdown: f64,
     rate: Rate,
     crash: Option<Time>,
+    /// Whether that crash is for lack of memory.
+    pub out_of_memory: bool,
     /// When the engine last heard how far it is.
     reported: Time,
     /// A turn on the agenda counts only if it carries this number.
@@ -44,7 +48,7 @@ pub(crate) struct Progressing {
 impl Progressing {
     pub fn new(
         lease: Lease,
-        (truth, curve): (Arc<JobSpec>, Option<Arc<Curve>>),
+        (truth, profile, curve): (Arc<JobSpec>, Option<Arc<str>>, Option<Arc<Curve>>),
         saved: Work,
         begins: Time,
         crash_after: Option<Span>,
@@ -54,6 +58,7 @@ impl Progressing {
         Self {
             lease,
             truth,
+            profile,
             curve,
             done: saved,
             saved,
@@ -63,9 +68,30 @@ impl Progressing {
             slowdown: 1.0,
             rate,
             crash,
+            out_of_memory: false,
             reported: begins,
             turn: 0,
             stopping: false,
+        }
+    }
+
+    /// Lets the job fail for lack of memory at this time, unless it crashes before.
+    pub fn run_out_of_memory(&mut self, at: Time) {
+        if self.crash.is_none_or(|crash| at <= crash) {
+            (self.crash, self.out_of_memory) = (Some(at), true);
+        }
+    }
+
+    /// The job as one of those on a GPU.
+    pub fn resident(&self) -> Resident<'_> {
+        Resident { spec: &self.truth, profile: self.profile.as_ref() }
+    }
+
+    /// How the job is kept apart from others, if it may have any beside it.
+    pub fn mode(&self) -> SharingMode {
+        match self.lease.sharing {
+            Sharing::Beside { mode, .. } => mode,
+            Sharing::Alone => SharingMode::TimeSlicing,
         }
     }
 
@@ -174,20 +200,27 @@ impl Progressing {
     }
 }
 
-/// The slowdown of one job among the sharers of its GPUs: that of the worst GPU.
-pub(crate) fn slowdown(
+/// The slowdown of one job among the sharers of each of its GPUs.
+pub(crate) fn slowdowns(
     own: &Progressing,
     neighbours: &[Vec<&Progressing>],
     cluster: &Cluster,
     interference: &dyn TrueInterference,
-) -> f64 {
-    let mut worst = 1.0_f64;
-    for (gpu, others) in own.lease.gpus.iter().zip(neighbours) {
-        if !others.is_empty() {
-            let model = cluster.nodes[gpu.node.index()].model;
-            let specs: Vec<&JobSpec> = others.iter().map(|other| &*other.truth).collect();
-            worst = worst.max(interference.slowdown(&own.truth, &specs, model));
+) -> Vec<f64> {
+    let on = |(gpu, others): (GpuId, &Vec<&Progressing>)| {
+        if others.is_empty() {
+            return 1.0;
         }
-    }
-    worst
+        let model = cluster.nodes[gpu.node.index()].model;
+        let residents: Vec<Resident<'_>> = others.iter().map(|other| other.resident()).collect();
+        interference.slowdown(&own.resident(), &residents, model, mode_among(own, others))
+    };
+    own.lease.gpus.iter().zip(neighbours).map(on).collect()
+}
+
+/// Jobs run side by side if all of them were started that way; one that was not takes turns with the others.
+pub(crate) fn mode_among(own: &Progressing, others: &[&Progressing]) -> SharingMode {
+    let side_by_side = |run: &Progressing| run.mode() == SharingMode::Mps;
+    let all = side_by_side(own) && others.iter().all(|other| side_by_side(other));
+    if all { SharingMode::Mps } else { SharingMode::TimeSlicing }
 }

@@ -16,7 +16,7 @@ use evenhand_predict::{DEFAULT_PREDICTOR, PREDICTORS, PredictorEntry};
 use evenhand_report::{Costs, Report};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 
@@ -77,12 +77,18 @@ impl Semantics {
 }
 
 impl Setup {
-    /// The world that the run takes place in.
-    fn world(&self, cluster: &ClusterSpec, workload: &Arc<Workload>) -> Box<dyn Backend> {
+    /// The world that the run takes place in, and its count of pairs on one GPU that nobody has measured.
+    fn world(&self, cluster: &ClusterSpec, workload: &Arc<Workload>) -> (Box<dyn Backend>, Arc<AtomicU64>) {
         let (models, nodes, work) = (cluster.models.clone(), &cluster.nodes, workload.clone());
         match self.semantics {
-            Semantics::Exact => Box::new(World::new(models, nodes, work, self.faults.clone(), self.seed)),
-            Semantics::Original => Box::new(OriginalWorld::new(models, nodes, work, self.engine.round)),
+            Semantics::Exact => {
+                let world = World::new(models, nodes, work, self.faults.clone(), self.seed);
+                let unmeasured = world.unmeasured();
+                (Box::new(world), unmeasured)
+            }
+            Semantics::Original => {
+                (Box::new(OriginalWorld::new(models, nodes, work, self.engine.round)), Arc::default())
+            }
         }
     }
 
@@ -303,7 +309,7 @@ pub fn simulate(
     setup: &Setup,
     how: Run<'_>,
 ) -> Result<Finished, RunError> {
-    let mut world = setup.world(cluster, workload);
+    let (mut world, unmeasured) = setup.world(cluster, workload);
     let header = setup.header(world.abilities(), setup.semantics.world_name());
     let timings = Arc::new(Mutex::new(Timings::default()));
     let mut engine = make_engine(&header, |policy| Box::new(Timed { policy, timings: timings.clone() }))?;
@@ -332,6 +338,7 @@ pub fn simulate(
         cpu_s: (nanoseconds(ClockId::ThreadCPUTime) - cpu) as f64 / 1e9,
         wall_s: (nanoseconds(ClockId::Monotonic) - wall) as f64 / 1e9,
         peak_rss_mb: peak_rss_mb(),
+        pairings_unmeasured: unmeasured.load(Ordering::Relaxed),
         ledger: how.ledger_path,
     };
     Ok(Finished { setup: setup.clone(), report, costs })

@@ -4,7 +4,7 @@
 //! a node or a job, so that the policy under test does not change the weather.
 
 use crate::input::{InputError, within};
-use evenhand_core::{JobId, JobSpec, NodeId, Random, Span, Time, Work};
+use evenhand_core::{Bytes, Demand, Estimate, JobId, JobSpec, NodeId, PerModel, Random, Span, Time, Work};
 use serde::{Deserialize, Serialize};
 
 /// What goes wrong. The default is nothing.
@@ -21,6 +21,8 @@ pub struct Faults {
     pub straggling: Straggling,
     /// Spread of declared against true work: the standard deviation of the logarithm of their ratio; 0 = exact.
     pub forecast_error: f64,
+    /// Spread of declared against true demand and memory, in the same measure; 0 = exact.
+    pub demand_error: f64,
     /// Nothing goes wrong from then on, in seconds; 0 = no end.
     pub until_s: f64,
 }
@@ -51,6 +53,7 @@ impl Default for Faults {
             job_crash_every_s: 0.0,
             straggling: Straggling::default(),
             forecast_error: 0.0,
+            demand_error: 0.0,
             until_s: 0.0,
         }
     }
@@ -74,6 +77,7 @@ impl Faults {
             ("straggling.for_s", self.straggling.for_s, 0.0, LONGEST),
             ("straggling.speed", self.straggling.speed, 0.01, 1.0),
             ("forecast_error", self.forecast_error, 0.0, 10.0),
+            ("demand_error", self.demand_error, 0.0, 10.0),
             ("until_s", self.until_s, 0.0, LONGEST),
         ])
     }
@@ -120,6 +124,21 @@ impl Faults {
         let factor = random.log_normal(0.0, self.forecast_error);
         let declared = Work(((work.0 as f64 * factor) as u64).max(1));
         Some(JobSpec { work: Some(declared), ..truth.clone() })
+    }
+
+    /// What the submitter says that a job asks of its GPUs, which may be off: all of it by one factor, the memory by another.
+    pub(crate) fn declare_demand(&self, seed: u64, truth: &JobSpec) -> Option<PerModel<Demand>> {
+        let mut declared = **truth.demand.as_ref().filter(|_| self.demand_error > 0.0)?;
+        let mut random = Random::stream(seed ^ truth.id.0.wrapping_mul(0x9e37_79b9), "demand");
+        let busy = random.log_normal(0.0, self.demand_error);
+        let memory = random.log_normal(0.0, self.demand_error);
+        for demand in &mut declared.0 {
+            for share in [&mut demand.duty, &mut demand.sm, &mut demand.tensor, &mut demand.bandwidth] {
+                *share = (*share * busy).min(1.0);
+            }
+            demand.memory = Estimate::exact(Bytes((demand.memory.mean.0 as f64 * memory) as u64));
+        }
+        Some(declared)
     }
 
     /// The stream of a node.

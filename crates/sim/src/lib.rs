@@ -7,6 +7,7 @@
 mod agenda;
 pub mod apps;
 mod cluster;
+mod colocation;
 mod curve;
 mod execution;
 mod experiment;
@@ -24,6 +25,7 @@ mod workload;
 mod world;
 
 pub use cluster::{ClusterSpec, NodeGroup};
+pub use colocation::{Colocation, PairTruth};
 pub use curve::Curve;
 pub use experiment::{
     Finished, Run, RunError, Semantics, Setup, SetupError, Timings, engine_for, in_parallel, simulate,
@@ -34,6 +36,6 @@ pub use original::OriginalWorld;
 pub use recipe::{Adaptation, Recipe};
 pub use reports::{Reports, parse_report};
 pub use scenario::{Scenario, WorkloadChoice};
-pub use truth::{EqualTurns, TrueInterference, alone};
+pub use truth::{EqualTurns, Resident, TrueInterference, alone};
 pub use workload::{SimApp, SimJob, Workload};
 pub use world::World;

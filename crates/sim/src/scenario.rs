@@ -4,7 +4,7 @@ use crate::apps::Apps;
 use crate::profiles::ProfileTable;
 use crate::traces::synthetic::Synthetic;
 use crate::traces::{self, Sides, Throughputs};
-use crate::{ClusterSpec, Faults, InputError, NodeGroup, Semantics, Setup, SimJob, Workload};
+use crate::{ClusterSpec, Colocation, Faults, InputError, NodeGroup, Semantics, Setup, SimJob, Workload};
 use evenhand_core::{
     Choice, EngineConfig, GpuCount, ModelIndex, Parameters, PerModel, Restart, Span, Tenant, TenantId,
     Tenants, Weight,
@@ -90,6 +90,11 @@ pub struct WorkloadChoice {
     generate: Option<Synthetic>,
     apps: Option<Apps>,
     profile: Option<ProfileTable>,
+    profiles: Option<PathBuf>,
+    colocation: Option<PathBuf>,
+    /// By which jobs that name no profile get one.
+    #[serde(default)]
+    profiles_seed: u64,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -207,6 +212,13 @@ impl Scenario {
         workload.set_restart(self.restart()?);
         if self.simulation.declares_modes == Some(false) {
             workload.withhold_modes();
+        }
+        if choice.profiles.is_some() || choice.colocation.is_some() {
+            let path = |name: &Option<PathBuf>| name.as_ref().map(|name| self.folder.join(name));
+            let (profiles, pairs) = (path(&choice.profiles), path(&choice.colocation));
+            let tables = Colocation::open(profiles.as_deref(), pairs.as_deref())?;
+            let applied = tables.apply(&mut workload, cluster, choice.profiles_seed);
+            applied.map_err(|error| error.within(&self.path))?;
         }
         self.name_tenants(&mut workload, cluster)?;
         self.check_tenants(&workload, cluster)?;
@@ -452,6 +464,10 @@ const KEYS: &[&str] = &[
     "generate",
     "apps",
     "profile",
+    "profiles",
+    "profiles_seed",
+    "colocation",
+    "demand_error",
     "single",
     "jobs_max",
     "minutes_median",

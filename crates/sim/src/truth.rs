@@ -1,11 +1,51 @@
 //! What is really the case: the predictor never sees this.
 
-use evenhand_core::{Cluster, GpuSet, JobSpec, ModelIndex, Rate, Span, Work};
+use evenhand_core::{Bytes, Cluster, Demand, GpuSet, JobSpec, ModelIndex, Rate, SharingMode, Span, Work};
+use std::sync::Arc;
+
+/// A job on a GPU, as it really is.
+#[derive(Clone, Copy, Debug)]
+pub struct Resident<'a> {
+    /// What it is.
+    pub spec: &'a JobSpec,
+    /// The kind of job that it was measured as, if any.
+    pub profile: Option<&'a Arc<str>>,
+}
+
+impl Resident<'_> {
+    /// What it really asks of a GPU: all of it, if nothing is known.
+    pub fn demand(&self, model: ModelIndex) -> Demand {
+        let all = Demand { duty: 1.0, sm: 1.0, tensor: 1.0, bandwidth: 1.0, ..Demand::default() };
+        self.spec.demand.as_ref().map_or(all, |demand| demand[model])
+    }
+
+    /// The memory that it really needs.
+    pub fn memory(&self, model: ModelIndex) -> Bytes {
+        let known = self.spec.demand.as_ref().map(|demand| demand[model].memory.mean);
+        known.or(self.spec.memory).unwrap_or_default()
+    }
+}
 
 /// How much jobs on one GPU really slow each other down.
 pub trait TrueInterference: Send + Sync {
-    /// The slowdown (at least 1) of `own` beside `others` on a GPU of this model.
-    fn slowdown(&self, own: &JobSpec, others: &[&JobSpec], model: ModelIndex) -> f64;
+    /// The slowdown (at least 1) of `own` beside `others` on a GPU of this model, kept apart in this way.
+    fn slowdown(
+        &self,
+        own: &Resident<'_>,
+        others: &[Resident<'_>],
+        model: ModelIndex,
+        mode: SharingMode,
+    ) -> f64;
+
+    /// Whether somebody has measured the two, so that their slowdown is more than a rule.
+    fn is_measured(&self, _: &Resident<'_>, _: &Resident<'_>, _: ModelIndex, _: SharingMode) -> bool {
+        true
+    }
+
+    /// Whether the two fit into the memory of one GPU, for all that is known beyond what each needs.
+    fn fits(&self, _: &Resident<'_>, _: &Resident<'_>, _: ModelIndex) -> bool {
+        true
+    }
 }
 
 /// Jobs on one GPU take turns of equal length.
@@ -13,7 +53,7 @@ pub trait TrueInterference: Send + Sync {
 pub struct EqualTurns;
 
 impl TrueInterference for EqualTurns {
-    fn slowdown(&self, _own: &JobSpec, others: &[&JobSpec], _model: ModelIndex) -> f64 {
+    fn slowdown(&self, _: &Resident<'_>, others: &[Resident<'_>], _: ModelIndex, _: SharingMode) -> f64 {
         1.0 + others.len() as f64
     }
 }

@@ -1,6 +1,6 @@
 //! Work to be done: who submits what, and when.
 
-use crate::{Curve, Recipe, Reports};
+use crate::{Curve, PairTruth, Recipe, Reports};
 use evenhand_core::{App, Choice, JobSpec, Span, Tenant, Time};
 use std::sync::Arc;
 
@@ -19,12 +19,14 @@ pub struct SimJob {
     pub announces: bool,
     /// How its loss falls, if it reports that.
     pub curve: Option<Arc<Curve>>,
+    /// The kind of job that it was measured as: what it does to others on its GPU is looked up by this name.
+    pub profile: Option<Arc<str>>,
 }
 
 impl SimJob {
     /// A job that is what its specification says, and is never given up.
     pub fn new(submit: Time, truth: Arc<JobSpec>) -> Self {
-        Self { submit, truth, cancel: None, recipe: None, announces: true, curve: None }
+        Self { submit, truth, cancel: None, recipe: None, announces: true, curve: None, profile: None }
     }
 
     /// A job that trains until its loss reaches the target of `declared`, or its declared work, the limit, is done.
@@ -73,6 +75,8 @@ pub struct Workload {
     pub apps: Vec<SimApp>,
     /// What tenants report of their speeds, where that is not the truth.
     pub reports: Reports,
+    /// How much its jobs really slow each other down on one GPU; `None`: they take turns of equal length.
+    pub truth: Option<Arc<PairTruth>>,
 }
 
 impl Workload {

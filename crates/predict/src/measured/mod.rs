@@ -13,8 +13,8 @@ use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime};
 use belief::{guess, row, seen};
 use evenhand_core::{
-    Cluster, Estimate, Event, Forecast, Interference, Job, JobSpec, Moved, PerModel, Predictor, Rate, Sample,
-    TenantId, TimeSlicing,
+    Cluster, DemandSharing, Estimate, Event, Forecast, Interference, Job, JobSpec, Moved, PerModel,
+    Predictor, Rate, Sample, TenantId,
 };
 use evenhand_measure::{Kind, Pace, Runner, Speeds, Watch};
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl Predictor for Measured {
     }
 
     fn interference(&self) -> Arc<dyn Interference> {
-        Arc::new(TimeSlicing)
+        Arc::new(DemandSharing)
     }
 }
 

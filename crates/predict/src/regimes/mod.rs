@@ -21,8 +21,8 @@ mod track;
 use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime, speeds};
 use evenhand_core::{
-    Cluster, EndCause, Estimate, Event, Forecast, Interference, Job, JobId, JobSpec, Moved, Predictor, Ratio,
-    RegimeForecast, Sample, TimeSlicing, Work,
+    Cluster, DemandSharing, EndCause, Estimate, Event, Forecast, Interference, Job, JobId, JobSpec, Moved,
+    Predictor, Ratio, RegimeForecast, Sample, Work,
 };
 use evenhand_measure::Kind;
 use record::{Belief, Records};
@@ -96,7 +96,7 @@ impl Predictor for Regimes {
     }
 
     fn interference(&self) -> Arc<dyn Interference> {
-        Arc::new(TimeSlicing)
+        Arc::new(DemandSharing)
     }
 }
 

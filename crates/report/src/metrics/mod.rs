@@ -9,6 +9,7 @@ mod outcomes;
 mod packable;
 mod preemption;
 mod rounds;
+mod sharing;
 mod utilisation;
 mod waiting;
 
@@ -30,6 +31,7 @@ pub const METRICS: &[Entry] = &[
     packable::ENTRY,
     preemption::ENTRY,
     rounds::ENTRY,
+    sharing::ENTRY,
 ];
 
 /// A registered metric.

@@ -67,6 +67,7 @@ fn read(source: &mut dyn BufRead, sides: &Sides) -> Result<Trace, InputError> {
     let mut trace = Trace { tenants: vec!["everybody".into()], ..Trace::default() };
     if let Some(table) = &sides.throughputs {
         trace.models.clone_from(&table.models);
+        trace.pairs = Some(table.clone());
     }
     let mut before = Time::ZERO;
     let mut lines = Lines::new(source);
@@ -141,7 +142,10 @@ fn job(
     spec.deadline = slack.map(|slack| Time::from_seconds(arrival + slack));
     // Nobody announces how a rule of training will change the batch size.
     let announces = job_recipe.is_none();
-    Ok(TraceJob { recipe: job_recipe, announces, ..TraceJob::new(line, number.to_string(), submit, spec) })
+    // Pairs were measured for jobs of one GPU.
+    let profile = (gang == 1).then(|| Arc::from(fields[0]));
+    let job = TraceJob::new(line, number.to_string(), submit, spec);
+    Ok(TraceJob { recipe: job_recipe, announces, profile, ..job })
 }
 
 fn adaptation(mode: Option<&str>) -> Adaptation {

@@ -30,7 +30,7 @@ pub use warnings::{Warning, Warnings};
 pub use write::{as_trace, write_native};
 
 use crate::cluster::ClusterSpec;
-use crate::{Curve, InputError, Recipe, SimApp, SimJob, Workload};
+use crate::{Curve, InputError, PairTruth, Recipe, SimApp, SimJob, Workload};
 use evenhand_core::{
     App, AppId, Choice, Goal, JobId, JobSpec, ModelFilter, ModelIndex, Outcome, PerModel, Rate, Span, Tenant,
     TenantId, Time,
@@ -56,6 +56,8 @@ pub struct Trace {
     pub jobs: Vec<TraceJob>,
     /// What was skipped or changed, and how often.
     pub warnings: Warnings,
+    /// Speeds of pairs on one GPU, by the profiles of the jobs, if the trace came with them.
+    pub pairs: Option<Arc<Throughputs>>,
     /// The wall clock at time 0, as far as the file says.
     pub anchor: Option<String>,
 }
@@ -92,6 +94,8 @@ pub struct TraceJob {
     pub announces: bool,
     /// How its loss falls, if the file says.
     pub curve: Option<Curve>,
+    /// The kind of job that it was measured as, if the file says.
+    pub profile: Option<Arc<str>>,
 }
 
 impl TraceJob {
@@ -107,6 +111,7 @@ impl TraceJob {
             recipe: None,
             announces: true,
             curve: None,
+            profile: None,
         }
     }
 }
@@ -255,7 +260,8 @@ impl Trace {
                 Some(curve) => SimJob::training(job.submit, spec, curve),
                 None => SimJob::new(job.submit, Arc::new(spec)),
             };
-            jobs.push(SimJob { recipe: job.recipe, announces: job.announces, ..bound });
+            let (recipe, announces, profile) = (job.recipe, job.announces, job.profile);
+            jobs.push(SimJob { recipe, announces, profile, ..bound });
         }
         jobs.sort_by_key(|job| job.submit);
         let tenants = self
@@ -265,7 +271,8 @@ impl Trace {
             .map(|(at, name)| Tenant::new(TenantId(at as u32), name))
             .collect();
         let apps = apps(&self.apps, &jobs);
-        Ok(Workload { jobs, tenants, apps, ..Workload::default() })
+        let truth = self.pairs.map(|table| Arc::new(PairTruth::of_throughputs(&table, cluster)));
+        Ok(Workload { jobs, tenants, apps, truth, ..Workload::default() })
     }
 }
 

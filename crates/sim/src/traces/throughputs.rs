@@ -119,6 +119,11 @@ impl Throughputs {
         self.pairs.get(&(own.clone(), other.clone())).copied()
     }
 
+    /// All pairs that were tried on one GPU.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&(Kind, Kind), &PerModel<[f64; 2]>)> {
+        self.pairs.iter()
+    }
+
     #[cfg(test)]
     pub(crate) fn of_applications(applications: Applications) -> Self {
         Self { applications, ..Self::default() }

@@ -40,6 +40,7 @@ const OPTIONAL: &[Column] = &[
         Consent::Never => Some("never".into()),
         Consent::Freely => Some("freely".into()),
     }),
+    ("profile", |job, _| job.profile.as_deref().map(str::to_owned)),
     ("app", |job, trace| app(job, trace).map(|app| app.name.clone())),
     ("app_goal", |job, trace| {
         let goal = app(job, trace)?.goal;
@@ -231,6 +232,7 @@ pub fn as_trace(workload: &Workload, cluster: &ClusterSpec) -> Trace {
         TraceJob {
             recipe: job.recipe.as_ref().map(Arc::clone),
             announces: job.announces,
+            profile: job.profile.clone(),
             curve: job.curve.as_deref().copied(),
             ..TraceJob::new(0, spec.name(), job.submit, spec)
         }

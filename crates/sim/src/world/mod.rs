@@ -4,6 +4,7 @@ mod apps;
 mod nodes;
 mod occupied;
 mod runs;
+mod sharing;
 
 use crate::Curve;
 use crate::agenda::{Agenda, Item, RANK_ROUND, RANK_SUBMISSION};
@@ -19,6 +20,7 @@ use evenhand_core::{
 use occupied::Occupied;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 pub(crate) use apps::AppBook;
 
@@ -35,6 +37,7 @@ const PROGRESS_EVERY: Span = Span::from_minutes(30);
 #[derive(Debug)]
 struct Pending {
     truth: Arc<JobSpec>,
+    profile: Option<Arc<str>>,
     curve: Option<Arc<Curve>>,
     saved: Work,
     starts: u32,
@@ -57,7 +60,11 @@ pub struct World {
     workload: Arc<Workload>,
     faults: Faults,
     seed: u64,
-    interference: Box<dyn TrueInterference>,
+    interference: Arc<dyn TrueInterference>,
+    /// Whether what jobs do to each other is measured, so that the engine hears of it.
+    measures: bool,
+    /// Times that a job came beside another with which nobody has measured it.
+    unmeasured: Arc<AtomicU64>,
     now: Time,
     agenda: Agenda,
     /// Things that happen at this very moment, before anything else.
@@ -96,7 +103,12 @@ impl World {
         let mut world = Self {
             faults,
             seed,
-            interference: Box::new(EqualTurns),
+            measures: workload.truth.is_some(),
+            interference: match &workload.truth {
+                Some(truth) => truth.clone(),
+                None => Arc::new(EqualTurns),
+            },
+            unmeasured: Arc::default(),
             now: Time::ZERO,
             agenda: Agenda::default(),
             ready: VecDeque::new(),
@@ -124,8 +136,13 @@ impl World {
 
     /// Replaces the rule by which jobs on one GPU slow each other down.
     pub fn with_interference(mut self, interference: Box<dyn TrueInterference>) -> Self {
-        self.interference = interference;
+        (self.interference, self.measures) = (interference.into(), true);
         self
+    }
+
+    /// How often a job came beside another with which nobody has measured it, counted as the world goes on.
+    pub fn unmeasured(&self) -> Arc<AtomicU64> {
+        self.unmeasured.clone()
     }
 
     /// Lets jobs say at every renewal how far they are, but not more often than this.
@@ -205,12 +222,19 @@ impl World {
             Arrival::Joins => None,
             Arrival::Opens(app) => Some(app),
         };
-        let curve = job.curve.clone();
-        let pending = Pending { truth: truth.clone(), curve, saved: Work::ZERO, starts: 0, lease: None };
+        let (profile, curve) = (job.profile.clone(), job.curve.clone());
+        let truth_known = truth.clone();
+        let pending =
+            Pending { truth: truth_known, profile, curve, saved: Work::ZERO, starts: 0, lease: None };
         self.pending.insert(truth.id, pending);
         let mut declared = job.declared().or_else(|| self.faults.declare(self.seed, &truth));
         if let Some(speeds) = self.workload.reports.of(&truth) {
             declared.get_or_insert_with(|| (*truth).clone()).speeds = Some(speeds);
+        }
+        if let Some(demand) = self.faults.declare_demand(self.seed, &truth) {
+            let spec = declared.get_or_insert_with(|| (*truth).clone());
+            // What was declared of memory alone would be the truth.
+            (spec.demand, spec.memory) = (Some(Arc::new(demand)), None);
         }
         if !job.announces && !truth.regimes.is_empty() {
             declared.get_or_insert_with(|| (*truth).clone()).regimes.clear();

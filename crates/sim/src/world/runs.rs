@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::agenda::Item;
-use crate::execution::{Progressing, Turn, slowdown};
+use crate::execution::{Progressing, Turn};
 use crate::truth::{alone, regime_at};
 use evenhand_core::{
     BackendError, EndCause, Event, Health, JobId, Lease, LeaseId, Outcome, Regime, Retry, Seat, Sharing,
@@ -21,7 +21,8 @@ impl World {
             }
             Turn::Crashes => {
                 run.settle(now);
-                Some(self.end_run(id, EndCause::Crashed))
+                let cause = if run.out_of_memory { EndCause::OutOfMemory } else { EndCause::Crashed };
+                Some(self.end_run(id, cause))
             }
             what @ (Turn::Reports | Turn::ChangesRegime) => {
                 run.arrive(now);
@@ -101,14 +102,7 @@ impl World {
     /// Works out the speed of a run anew.
     pub(super) fn respeed(&mut self, id: LeaseId) {
         let Some(run) = self.running.get(&id) else { return };
-        let neighbours: Vec<Vec<&Progressing>> = if self.occupied.shares_any() {
-            let others =
-                |gpu| self.occupied.others_on(gpu, id).filter_map(|other| self.running.get(&other)).collect();
-            run.lease.gpus.iter().map(others).collect()
-        } else {
-            Vec::new()
-        };
-        let slowdown = slowdown(run, &neighbours, &self.cluster, &*self.interference);
+        let slowdown = self.slowdowns(run).into_iter().fold(1.0, f64::max);
         let now = self.now;
         if let Some(run) = self.running.get_mut(&id) {
             run.set_speed(now, &self.cluster, &self.node_speed, slowdown);
@@ -147,10 +141,11 @@ impl World {
         let scripted = self.crashes.get(&lease.job).copied();
         let crash =
             scripted.or_else(|| self.faults.crash_after(self.seed, lease.job, pending.starts, self.now));
-        let what = (pending.truth.clone(), pending.curve.clone());
+        let what = (pending.truth.clone(), pending.profile.clone(), pending.curve.clone());
         let run = Progressing::new(lease.clone(), what, pending.saved, begins, crash);
         self.occupied.take(lease, &self.cluster)?;
         self.running.insert(lease.id, run);
+        self.meet_neighbours(lease.id);
         self.respeed(lease.id);
         self.respeed_neighbours(lease);
         self.agenda.add(lease.expires, Item::Expiry(lease.id));
@@ -171,6 +166,7 @@ impl World {
 
     pub(super) fn renew(&mut self, id: LeaseId, expires: Time) {
         let every = self.progress_every;
+        self.measure(id);
         let Some(run) = self.running.get_mut(&id) else { return };
         run.lease.expires = run.lease.expires.max(expires);
         if let Some((done, saved)) = run.report(self.now, every) {

@@ -50,6 +50,7 @@ pub const COLUMNS: &[(&str, bool, &str)] = &[
     ("checkpoint_s", false, "seconds between the checkpoints it writes by itself (default 1800)"),
     ("deadline_s", false, "seconds after the start by which it is wanted"),
     ("sharing", false, "may share a GPU: never, if-contract-holds, freely"),
+    ("profile", false, "the kind of job in the tables of profiles and of pairs (default: none)"),
     ("app", false, "names the app that it is a job of (default: none)"),
     (
         "app_goal",
@@ -191,7 +192,8 @@ impl Reader {
         spec.app = self.apps.of(&cells, spec.tenant, &mut self.trace)?;
         spec.target = apps::target(&cells)?;
         let curve = apps::curve(&cells, &spec)?;
-        self.trace.jobs.push(TraceJob { curve, ..TraceJob::new(line, name, submit, spec) });
+        let profile = cells.text("profile").map(std::sync::Arc::from);
+        self.trace.jobs.push(TraceJob { curve, profile, ..TraceJob::new(line, name, submit, spec) });
         Ok(())
     }
 

@@ -1,0 +1,284 @@
+//! What jobs really ask of a GPU, and how much pairs of them really slow each other down: measured, in two tables.
+//!
+//! ```text
+//! profiles   name,gpu,duty,sm,tensor,bandwidth,memory_mb[,speed]             one row for each kind of job and GPU model
+//! pairs      gpu,mode,one,other,slowdown_one,slowdown_other                  mode: time-slicing or mps
+//! ```
+//!
+//! A pair that was measured several times counts with the mean; a slowdown below 1 is noise and counts as 1. A pair that was
+//! not measured follows from what the two ask for, and is counted as such:
+//!
+//! ```text
+//! time-slicing   1 + d_i sum_j d_j              processor sharing on duty
+//! mps            max(1, max_r sum_j demand_jr)  over multiprocessors, tensor cores, bandwidth
+//! ```
+//!
+//! Beside two others a job loses what it loses beside each of them, 1 + sum (s_j - 1): more than beside the worse of them, less than
+//! the product, and exact where saturated jobs take turns.
+
+use crate::traces::Throughputs;
+use crate::truth::{Resident, TrueInterference};
+use crate::{ClusterSpec, InputError, Workload};
+use evenhand_core::{Bytes, Demand, Estimate, ModelIndex, PerModel, Random, Rate, SharingMode};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// One row of a table of profiles.
+#[derive(Clone, Debug, Deserialize)]
+struct ProfileRow {
+    name: String,
+    gpu: String,
+    duty: f64,
+    sm: f64,
+    tensor: f64,
+    bandwidth: f64,
+    memory_mb: f64,
+    /// Steps per second alone; of use where a kind has rows on several GPU models.
+    #[serde(default)]
+    speed: Option<f64>,
+}
+
+/// One row of a table of pairs.
+#[derive(Clone, Debug, Deserialize)]
+struct PairRow {
+    gpu: String,
+    mode: SharingMode,
+    one: String,
+    other: String,
+    slowdown_one: f64,
+    slowdown_other: f64,
+}
+
+/// What is known of kinds of jobs on shared GPUs, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Colocation {
+    profiles: Vec<ProfileRow>,
+    pairs: Vec<PairRow>,
+}
+
+impl Colocation {
+    /// Reads both tables, or the one there is.
+    pub fn open(profiles: Option<&Path>, pairs: Option<&Path>) -> Result<Self, InputError> {
+        let profiles: Vec<ProfileRow> = profiles.map_or(Ok(Vec::new()), rows)?;
+        let pairs: Vec<PairRow> = pairs.map_or(Ok(Vec::new()), rows)?;
+        Self { profiles, pairs }.checked()
+    }
+
+    /// Reads both tables from text.
+    pub fn parse(profiles: &str, pairs: &str) -> Result<Self, InputError> {
+        Self { profiles: parsed(profiles.as_bytes())?, pairs: parsed(pairs.as_bytes())? }.checked()
+    }
+
+    fn checked(self) -> Result<Self, InputError> {
+        for row in &self.profiles {
+            for (field, value) in
+                [("duty", row.duty), ("sm", row.sm), ("tensor", row.tensor), ("bandwidth", row.bandwidth)]
+            {
+                if !(0.0..=1.0).contains(&value) {
+                    return Err(wrong(&row.name, field, value, "it is a share from 0 to 1"));
+                }
+            }
+            if !(0.0..=1e9).contains(&row.memory_mb) {
+                return Err(wrong(&row.name, "memory_mb", row.memory_mb, "it is a number of megabytes"));
+            }
+        }
+        for row in &self.pairs {
+            for value in [row.slowdown_one, row.slowdown_other] {
+                if !(0.0..=1e6).contains(&value) {
+                    return Err(wrong(&row.one, "a slowdown", value, "it is a number from 0 to 1000000"));
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// Gives every job of a workload its profile, and the workload the truth about pairs. A job that names no profile gets one by lot.
+    pub fn apply(&self, workload: &mut Workload, cluster: &ClusterSpec, seed: u64) -> Result<(), InputError> {
+        let names: BTreeSet<&str> = self.profiles.iter().map(|row| row.name.as_str()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let known: BTreeMap<&str, _> =
+            names.iter().map(|name| (*name, self.profile(name, cluster))).collect();
+        for job in &mut workload.jobs {
+            if job.profile.is_none() && !names.is_empty() {
+                let mut lot = Random::stream(seed ^ job.truth.id.0.wrapping_mul(0x9e37_79b9), "profile");
+                job.profile = lot.pick(&names).map(|name| Arc::from(*name));
+            }
+            let Some(name) = job.profile.as_deref().filter(|_| !names.is_empty()) else { continue };
+            let Some((demand, speeds)) = known.get(name) else {
+                return Err(InputError::field(0, "profile", name, "the table of profiles has no such name"));
+            };
+            let truth = Arc::make_mut(&mut job.truth);
+            truth.demand = Some(demand.clone());
+            truth.memory = Some(demand[ModelIndex(0)].memory.mean);
+            if truth.speeds.is_none() {
+                truth.speeds = *speeds;
+            }
+        }
+        workload.truth = Some(Arc::new(self.bind(cluster)));
+        Ok(())
+    }
+
+    /// What a kind of job asks of each GPU model, and its speeds relative to the first if they are all known. A model without a row of
+    /// its own counts as the first that has one.
+    fn profile(&self, name: &str, cluster: &ClusterSpec) -> (Arc<PerModel<Demand>>, Option<PerModel<Rate>>) {
+        let own: Vec<&ProfileRow> = self.profiles.iter().filter(|row| row.name == name).collect();
+        let row = |model: &str| own.iter().find(|row| row.gpu == model).or(own.first()).copied();
+        let mut demands = PerModel::default();
+        let mut speeds = PerModel::all(Rate::ONE);
+        let first = cluster.models.first().and_then(|model| row(&model.name)?.speed);
+        let mut all = cluster.models.len() > 1;
+        for (at, model) in cluster.models.iter().enumerate() {
+            let Some(found) = row(&model.name) else { continue };
+            demands.0[at] = found.demand();
+            let speed = found.speed.zip(first).and_then(|(own, first)| Rate::new(own / first).ok());
+            all &= found.gpu == model.name && speed.is_some();
+            speeds.0[at] = speed.unwrap_or(Rate::ONE);
+        }
+        (Arc::new(demands), all.then_some(speeds))
+    }
+
+    /// The pairs on the GPU models of a cluster.
+    fn bind(&self, cluster: &ClusterSpec) -> PairTruth {
+        let mut truth = PairTruth::default();
+        for row in &self.pairs {
+            let Some(model) = cluster.model_index(&row.gpu) else { continue };
+            truth.add(model, row.mode, (&row.one, &row.other), row.slowdown_one);
+            truth.add(model, row.mode, (&row.other, &row.one), row.slowdown_other);
+        }
+        truth
+    }
+}
+
+impl ProfileRow {
+    fn demand(&self) -> Demand {
+        let memory = Estimate::exact(Bytes((self.memory_mb * 1e6) as u64));
+        Demand { duty: self.duty, sm: self.sm, tensor: self.tensor, bandwidth: self.bandwidth, memory }
+    }
+}
+
+fn wrong(name: &str, field: &str, value: f64, allowed: &str) -> InputError {
+    InputError::field(0, &format!("{field} of {name}"), value, allowed)
+}
+
+fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, InputError> {
+    let place = path.display().to_string();
+    let file = std::fs::File::open(path)
+        .map_err(|error| InputError::whole(&place, format!("the table cannot be read: {error}")))?;
+    parsed(file).map_err(|error| error.within(&place))
+}
+
+fn parsed<T: for<'a> Deserialize<'a>>(source: impl std::io::Read) -> Result<Vec<T>, InputError> {
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(source);
+    let rows = reader.deserialize().map(|row| {
+        row.map_err(|error: csv::Error| InputError {
+            line: error.position().map_or(0, csv::Position::line),
+            allowed: format!("the row cannot be read: {error}"),
+            ..InputError::default()
+        })
+    });
+    rows.collect()
+}
+
+/// How often a pair was measured, and the sum of what came out.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+/// The key of a measurement: where, how, whose slowdown, beside whom.
+type Key = (ModelIndex, bool, Arc<str>, Arc<str>);
+
+/// Measured slowdowns of pairs, and what follows from their demands where nobody measured.
+#[derive(Clone, Debug, Default)]
+pub struct PairTruth {
+    measured: BTreeMap<Key, Mean>,
+    /// Pairs that do not fit into the memory of a GPU together.
+    unfit: BTreeSet<(ModelIndex, Arc<str>, Arc<str>)>,
+}
+
+impl PairTruth {
+    fn add(&mut self, model: ModelIndex, mode: SharingMode, (own, other): (&str, &str), slowdown: f64) {
+        let mean =
+            self.measured.entry((model, mode == SharingMode::Mps, own.into(), other.into())).or_default();
+        mean.sum += slowdown.max(1.0);
+        mean.count += 1;
+    }
+
+    /// The pairs of a table of throughputs, on the models that the cluster has too. They were measured under MPS; a pair of zeros on one
+    /// GPU does not fit.
+    pub(crate) fn of_throughputs(table: &Throughputs, cluster: &ClusterSpec) -> Self {
+        let mut truth = Self::default();
+        for ((own, other), row) in table.pairs() {
+            let (Some(alone), true) = (table.alone(&own.0, own.1), own.1 == 1 && other.1 == 1) else {
+                continue;
+            };
+            for (at, name) in table.models.iter().enumerate() {
+                let Some(model) = cluster.model_index(name) else { continue };
+                let [mine, theirs] = row.0[at];
+                if mine > 0.0 && alone.0[at] > 0.0 {
+                    truth.add(model, SharingMode::Mps, (&own.0, &other.0), alone.0[at] / mine);
+                } else if mine + theirs <= 0.0 {
+                    truth.unfit.insert((model, own.0.as_str().into(), other.0.as_str().into()));
+                }
+            }
+        }
+        truth
+    }
+
+    fn of(
+        &self,
+        own: &Resident<'_>,
+        other: &Resident<'_>,
+        model: ModelIndex,
+        mode: SharingMode,
+    ) -> Option<f64> {
+        let (own, other) = (own.profile?.clone(), other.profile?.clone());
+        let mean = self.measured.get(&(model, mode == SharingMode::Mps, own, other))?;
+        Some(mean.sum / f64::from(mean.count))
+    }
+}
+
+impl TrueInterference for PairTruth {
+    fn slowdown(
+        &self,
+        own: &Resident<'_>,
+        others: &[Resident<'_>],
+        model: ModelIndex,
+        mode: SharingMode,
+    ) -> f64 {
+        let beside = |other: &Resident<'_>| {
+            let known = self.of(own, other, model, mode);
+            known.unwrap_or_else(|| by_demand(&own.demand(model), &other.demand(model), mode)) - 1.0
+        };
+        1.0 + others.iter().map(beside).sum::<f64>()
+    }
+
+    fn is_measured(
+        &self,
+        own: &Resident<'_>,
+        other: &Resident<'_>,
+        model: ModelIndex,
+        mode: SharingMode,
+    ) -> bool {
+        self.of(own, other, model, mode).is_some()
+    }
+
+    fn fits(&self, own: &Resident<'_>, other: &Resident<'_>, model: ModelIndex) -> bool {
+        let (Some(own), Some(other)) = (own.profile, other.profile) else { return true };
+        !self.unfit.contains(&(model, own.clone(), other.clone()))
+    }
+}
+
+/// What becomes of a job beside another when nobody has measured the two.
+fn by_demand(own: &Demand, other: &Demand, mode: SharingMode) -> f64 {
+    match mode {
+        SharingMode::TimeSlicing => 1.0 + own.duty * other.duty,
+        SharingMode::Mps => {
+            let worst = (own.sm + other.sm).max(own.tensor + other.tensor);
+            worst.max(own.bandwidth + other.bandwidth).max(1.0)
+        }
+    }
+}
