@@ -2,7 +2,7 @@
 
 use crate::{
     Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuId, GpuSet, Grant, Interference, Job,
-    JobId, JobSpec, Lease, LeaseId, Plan, Ratio, Record, Snapshot, Span, Time,
+    JobId, JobSpec, Lease, LeaseId, Plan, Ratio, Record, Sharing, Snapshot, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -63,6 +63,25 @@ pub struct Placement {
 pub trait Placer: Send + Sync {
     /// Seats these grants in `room`, which holds the GPUs that nobody else keeps; takes them from it.
     fn place(&self, snapshot: &Snapshot, room: &mut FreeIndex, grants: &[Grant]) -> Placement;
+    /// How a grant of whole GPUs is leased so that guests may come, with the contract of its job; `None`: nobody comes beside anybody.
+    fn opens(&self) -> Option<Sharing> {
+        None
+    }
+    /// Seats jobs that have no grant beside others, where every contract is believed to hold. Only where the placer opens grants.
+    fn share(&self, _snapshot: &Snapshot, _spare: &[Grant]) -> Vec<Guest> {
+        Vec::new()
+    }
+}
+
+/// A job without a grant of its own, beside others.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    /// Its place in the list of spare grants.
+    pub at: usize,
+    /// Which GPUs.
+    pub gpus: GpuSet,
+    /// How it is kept apart from the others.
+    pub sharing: Sharing,
 }
 
 /// Something observed about a job.

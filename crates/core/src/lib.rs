@@ -39,8 +39,8 @@ pub use balance::Balances;
 pub use class::{Class, ClassKey, Classes};
 pub use cluster::{Cluster, GpuModel, Health, Host, MODELS_MAX, Node, Rack};
 pub use contract::{
-    Abilities, Backend, BackendError, Better, Limits, Metric, MetricRepository, Moved, Observed, Placement,
-    Placer, Policy, PolicyError, Predictor, Reading, Sample, Unit,
+    Abilities, Backend, BackendError, Better, Guest, Limits, Metric, MetricRepository, Moved, Observed,
+    Placement, Placer, Policy, PolicyError, Predictor, Reading, Sample, Unit,
 };
 pub use event::{Command, EndCause, Event, Outcome, Retry, StopReason};
 pub use forecast::{Demand, DemandSharing, Forecast, Interference, RegimeForecast};

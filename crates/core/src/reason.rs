@@ -30,6 +30,8 @@ pub enum Reason {
     Turn,
     /// It runs well beside the job that is on the GPU.
     Packed,
+    /// It is believed to ask least of a GPU.
+    LeastUse,
     /// GPUs do it the most good.
     LargestGain,
     /// It is to be found out how fast it is on such GPUs.
@@ -86,6 +88,7 @@ impl Reason {
             Self::Matched => "it comes first on its GPUs in the best assignment",
             Self::Turn => "it is its turn",
             Self::Packed => "it runs well beside the job already on the GPU",
+            Self::LeastUse => "it is believed to ask least of a GPU",
             Self::LargestGain => "GPUs do it the most good",
             Self::Probe => "it is to be found out how fast it is there",
             Self::Planned => "the plan ahead has it run now",

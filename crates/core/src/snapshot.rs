@@ -4,11 +4,11 @@
 //! in place. Inside it everything is dense; ids appear only where something leaves it.
 
 use crate::{
-    App, AppId, Balances, BidTable, Classes, Cluster, Estimate, Forecast, GpuCount, GpuTime, Interference,
-    Job, JobId, JobIndex, Lease, LeaseState, Leases, ModelIndex, PerModel, Plan, QueueKey, Rate, Round, Span,
-    Table, Tenants, Time, Work,
+    App, AppId, Balances, BidTable, Classes, Cluster, Demand, Estimate, Forecast, GpuCount, GpuTime,
+    Interference, Job, JobId, JobIndex, Lease, LeaseState, Leases, ModelIndex, PerModel, Plan, QueueKey,
+    Rate, Ratio, Round, SharingMode, Span, Table, Tenants, Time, Work,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Why a decision is asked for.
@@ -140,6 +140,8 @@ pub struct Snapshot {
     pub bids: Arc<BTreeMap<AppId, BidTable>>,
     /// How much jobs on one GPU slow each other down.
     pub interference: Arc<dyn Interference>,
+    /// Jobs that were measured to break a contract: the host's, and the guest that did.
+    pub apart: Arc<BTreeSet<(JobId, JobId)>>,
     /// The last plan: its window, its memory, its warm start.
     pub previous: Option<Arc<Plan>>,
 }
@@ -148,6 +150,22 @@ impl Snapshot {
     /// What is believed of a job.
     pub fn forecast(&self, index: JobIndex) -> &Forecast {
         &self.forecasts[index.0 as usize]
+    }
+
+    /// The believed slowdown of one of several jobs on a GPU of this model; `None` if one of them is not active.
+    pub fn slowdown_among(
+        &self,
+        jobs: &[JobId],
+        own: usize,
+        model: ModelIndex,
+        mode: SharingMode,
+    ) -> Option<Estimate<Ratio>> {
+        let demand = |id: &JobId| Some(&self.forecast(self.jobs.index(*id)?).demand[model]);
+        let demands = jobs.iter().map(demand).collect::<Option<Vec<&Demand>>>()?;
+        let others: Vec<&Demand> =
+            demands.iter().enumerate().filter(|(at, _)| *at != own).map(|(_, demand)| *demand).collect();
+        let model = &self.cluster.models[usize::from(model.0)];
+        Some(self.interference.slowdown(demands[own], &others, model, mode))
     }
 
     /// GPUs that a plan may give away without preempting anybody: free, or about to be.

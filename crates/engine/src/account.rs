@@ -35,6 +35,10 @@ impl Engine {
             return;
         };
         let span = now.since(std::mem::replace(&mut lease.booked, now));
+        // What a guest gets is nobody's: it was left over.
+        if self.state.guests.contains(&id) {
+            return;
+        }
         let Some(kind) = kind_of(self.state.previous.as_deref()) else { return };
         let Some(job) = self.state.jobs.by_id(lease.job) else { return };
         let Some(party) = kind.same_kind(job) else { return };

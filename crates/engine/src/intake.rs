@@ -120,6 +120,9 @@ impl Engine {
             app.jobs.retain(|member| *member != id);
             app.ended.push((id, job.done));
         }
+        if !state.apart.is_empty() {
+            Arc::make_mut(&mut state.apart).retain(|(host, guest)| *host != id && *guest != id);
+        }
         state.waits.remove(&id);
         state.unwanted.remove(&id);
         state.holds.remove(&id);
@@ -162,7 +165,12 @@ impl Engine {
 
     pub(crate) fn telemetry(&mut self, lease: evenhand_core::LeaseId, event: &Event, step: &mut Step) {
         match self.state.leases.get(lease) {
-            Some(lease) => self.observe(lease.job, event, None),
+            Some(seen) => {
+                self.observe(seen.job, event, None);
+                if let Event::Telemetry { slowdown: Some(slowdown), .. } = event {
+                    self.check_contract(lease, *slowdown, step);
+                }
+            }
             None => step.notes.push(Note::Ignored),
         }
     }

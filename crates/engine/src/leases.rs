@@ -189,6 +189,8 @@ impl Engine {
         let state = &mut self.state;
         let lease = Arc::make_mut(&mut state.leases).remove(id)?;
         state.stopping.remove(&id);
+        state.guests.remove(&id);
+        state.hosts.remove(&id);
         state.seats.give_back(&lease, Arc::make_mut(&mut state.cluster));
         let span = state.now.since(lease.taken);
         let (cluster, jobs) = (&state.cluster, Arc::make_mut(&mut state.jobs));

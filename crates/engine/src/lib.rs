@@ -14,6 +14,7 @@ mod nodes;
 mod replay;
 mod round;
 mod seats;
+mod sharing;
 mod state;
 
 pub use replay::{Difference, ReplayError, Replayed, replay};

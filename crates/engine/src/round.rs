@@ -1,21 +1,23 @@
 //! One decision: snapshot, decide, check, place, lease, account.
 
-use crate::{Engine, Step};
+use crate::{Engine, Step, sharing};
 use evenhand_core::{
-    Decision, FreeIndex, Grant, JobId, Lease, LeaseId, LeaseState, Note, Occasion, Others, Plan, Reason,
-    Round, Sharing, Site, Snapshot, Span, StopReason, Time,
+    Decision, FreeIndex, Grant, JobId, Lease, LeaseId, LeaseState, Note, Occasion, Others, Plan, Ratio,
+    Reason, Round, Sharing, Site, Snapshot, Span, StopReason, Time,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What a plan means for the leases there are.
 #[derive(Default)]
-struct Changes {
+pub(crate) struct Changes {
     /// Leases up for renewal.
     due: u32,
     /// Leases that stay, until when if the plan says so, and whether they were up for renewal.
-    keep: Vec<(LeaseId, Option<Time>, bool)>,
-    stop: Vec<(LeaseId, StopReason)>,
+    pub keep: Vec<(LeaseId, Option<Time>, bool)>,
+    pub stop: Vec<(LeaseId, StopReason)>,
+    /// What leases on shared GPUs are promised from now on.
+    pub contracts: Vec<(LeaseId, Ratio)>,
     place: Vec<Grant>,
 }
 
@@ -45,7 +47,11 @@ impl Engine {
         self.state.decided = Some(self.state.now);
         self.settle();
         let snapshot = self.state.snapshot(occasion, self.parts.seed);
-        let mut plan = self.plan_for(&snapshot, step);
+        let mut plan = if self.state.guests.is_empty() && self.state.hosts.is_empty() {
+            self.plan_for(&snapshot, step)
+        } else {
+            self.plan_for(&self.as_planned(&snapshot), step)
+        };
         if occasion != Occasion::Bids
             && self.parts.abilities.bids
             && let Some(invitation) = plan.invitation.take()
@@ -55,7 +61,15 @@ impl Engine {
             self.ask_for_bids(invitation, step);
         }
         let waits = self.state.bidding.is_some();
-        let mut changes = if waits { Changes::default() } else { changes(&plan, &snapshot) };
+        let opens = self.opens(&plan);
+        let (hosts, guests) = (&self.state.hosts, &self.state.guests);
+        let mut changes = if waits { Changes::default() } else { changes(&plan, &snapshot, hosts, guests) };
+        if let Some(sharing) = self.parts.placer.opens().filter(|_| !waits) {
+            sharing::settle(&mut changes, &plan, &snapshot, (sharing, hosts, guests));
+        }
+        if opens.is_some() && !waits && plan.spare.is_empty() {
+            plan.spare = sharing::spare(&plan, &snapshot);
+        }
         if occasion == Occasion::Regular && changes.place.is_empty() {
             self.gather(&plan, &mut changes, &snapshot);
         }
@@ -65,8 +79,13 @@ impl Engine {
         for (lease, reason) in &changes.stop {
             self.stop(*lease, *reason, step);
         }
-        let dropped = self.place(&changes.place, step);
-        self.note_waits(plan.refused.iter().copied().chain(dropped), step);
+        self.set_contracts(&changes.contracts);
+        let dropped = self.place(&changes.place, opens, step);
+        self.seat_guests(&plan.spare, step);
+        let guests = self.state.guests.iter().filter_map(|id| self.state.leases.get(*id));
+        let guests: BTreeSet<JobId> = guests.map(|lease| lease.job).collect();
+        let waits = plan.refused.iter().copied().chain(dropped).filter(|(job, _)| !guests.contains(job));
+        self.note_waits(waits, step);
         self.adopt_shares(&plan);
         step.decision = Some(Decision {
             round: self.state.round,
@@ -114,7 +133,7 @@ impl Engine {
     }
 
     /// Seats the grants that have no lease yet; says which were dropped and why.
-    fn place(&mut self, grants: &[Grant], step: &mut Step) -> Vec<(JobId, Reason)> {
+    fn place(&mut self, grants: &[Grant], opens: Option<Sharing>, step: &mut Step) -> Vec<(JobId, Reason)> {
         if grants.is_empty() {
             return Vec::new();
         }
@@ -125,7 +144,10 @@ impl Engine {
         for grant in exact {
             let Site::Exactly(gpus) = grant.site.clone() else { continue };
             match self.fits_exactly(&grant, &mut room) {
-                Ok(()) => self.book(&grant, gpus, step),
+                Ok(()) => {
+                    let grant = self.opened(&grant, &gpus, opens);
+                    self.book(&grant, gpus, step);
+                }
                 Err(reason) => dropped.push((grant.job, reason)),
             }
         }
@@ -134,7 +156,8 @@ impl Engine {
             let placement = self.parts.placer.place(&snapshot, &mut room, &open);
             drop(snapshot);
             for (at, gpus) in placement.seated {
-                self.book(&open[at], gpus, step);
+                let grant = self.opened(&open[at], &gpus, opens);
+                self.book(&grant, gpus, step);
             }
             dropped.extend(placement.dropped.iter().map(|drop| (drop.job, drop.reason)));
         }
@@ -145,17 +168,15 @@ impl Engine {
     fn room(&self) -> FreeIndex {
         let mut room = self.state.cluster.free.clone();
         for id in self.state.stopping.keys() {
-            for seat in self.state.leases.get(*id).iter().flat_map(|lease| lease.gpus.seats()) {
-                let usable = self.state.cluster.nodes[seat.node.index()].usable();
-                let gpus = seat.gpus.and(usable).without(self.state.seats.promised(seat.node));
-                room.give(evenhand_core::Seat { node: seat.node, gpus });
+            for seat in self.state.given_up(*id) {
+                room.give(seat);
             }
         }
         room
     }
 
     /// Whether GPUs granted by name are to be had; takes exclusive ones from the room.
-    fn fits_exactly(&self, grant: &Grant, room: &mut FreeIndex) -> Result<(), Reason> {
+    pub(crate) fn fits_exactly(&self, grant: &Grant, room: &mut FreeIndex) -> Result<(), Reason> {
         let Site::Exactly(gpus) = &grant.site else { return Ok(()) };
         if grant.sharing == Sharing::Alone {
             let open = gpus.seats().iter().all(|seat| seat.gpus.without(room.on(seat.node)).is_empty());
@@ -172,7 +193,9 @@ impl Engine {
             let node = &self.state.cluster.nodes[gpu.node.index()];
             let sharers = self.state.seats.sharers(gpu);
             let free = self.state.cluster.free.on(gpu.node).0 >> gpu.ordinal & 1 == 1;
-            let open = free || (!sharers.is_empty() && sharers.len() < usize::from(node.slots));
+            let promised = self.state.seats.promised(gpu.node).0 >> gpu.ordinal & 1 == 1;
+            let joins = !sharers.is_empty() && sharers.len() < usize::from(node.slots) && !promised;
+            let open = free || joins;
             if !open || node.slots == 0 || !self.memory_fits(grant.job, sharers, node) {
                 return Err(Reason::Crowded);
             }
@@ -243,7 +266,12 @@ impl Engine {
 
 /// Compares a plan with the leases there are. Those it leaves alone are only listed when they are up for renewal, and at
 /// an early decision none is unless the plan names it.
-fn changes(plan: &Plan, snapshot: &Snapshot) -> Changes {
+fn changes(
+    plan: &Plan,
+    snapshot: &Snapshot,
+    hosts: &BTreeSet<LeaseId>,
+    guests: &BTreeSet<LeaseId>,
+) -> Changes {
     let mut changes = Changes::default();
     let mut named = BTreeSet::new();
     for grant in &plan.grants {
@@ -255,7 +283,8 @@ fn changes(plan: &Plan, snapshot: &Snapshot) -> Changes {
             Some(lease) => {
                 named.insert(lease.id);
                 changes.due += u32::from(lease.expires <= snapshot.now);
-                if stands(lease, grant, snapshot) {
+                let opened = hosts.contains(&lease.id) || guests.contains(&lease.id);
+                if stands(lease, grant, snapshot, opened) {
                     // Between rounds, a lease is up only if it has a term of its own.
                     let until = grant.term.map(|term| snapshot.now + term);
                     if until.is_some() || snapshot.occasion != Occasion::Early {
@@ -293,15 +322,16 @@ fn held_over(snapshot: &Snapshot, term: Span) -> Vec<Grant> {
     .collect()
 }
 
-/// Whether a lease is already what a grant asks for: then it is renewed and nothing restarts.
-fn stands(lease: &Lease, grant: &Grant, snapshot: &Snapshot) -> bool {
+/// Whether a lease is already what a grant asks for: then it is renewed and nothing restarts. A lease that was
+/// opened to guests is what a grant of whole GPUs asks for.
+fn stands(lease: &Lease, grant: &Grant, snapshot: &Snapshot, opened: bool) -> bool {
     let site = match &grant.site {
         Site::Anywhere => true,
         Site::Model(model) => snapshot.cluster.models_of(&lease.gpus) == [*model],
         Site::Exactly(gpus) => lease.gpus == *gpus,
     };
     site && lease.gpus.count() == grant.gpus
-        && lease.sharing == grant.sharing
+        && (lease.sharing == grant.sharing || opened && grant.sharing == Sharing::Alone)
         && snapshot.cluster.span_of(&lease.gpus) <= grant.locality
 }
 

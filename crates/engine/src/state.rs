@@ -6,9 +6,9 @@
 use crate::bids::Bidding;
 use crate::seats::Seats;
 use evenhand_core::{
-    App, AppId, Balances, BidTable, Classes, Cluster, Forecast, GpuCount, GpuModel, Interference, JobId,
-    JobState, Jobs, LeaseId, Leases, NodeId, Occasion, Outcome, PerModel, Plan, Reason, Round, Snapshot,
-    Tenant, Tenants, Time,
+    App, AppId, Balances, BidTable, Classes, Cluster, Forecast, GpuCount, GpuId, GpuMask, GpuModel,
+    Interference, JobId, JobState, Jobs, LeaseId, Leases, NodeId, Occasion, Outcome, PerModel, Plan, Reason,
+    Round, Seat, Sharing, Snapshot, Tenant, Tenants, Time,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,6 +26,12 @@ pub(crate) struct State {
     pub balances: Arc<Balances>,
     pub bids: Arc<BTreeMap<AppId, BidTable>>,
     pub interference: Arc<dyn Interference>,
+    /// Hosts and the guests that were measured to break their contracts.
+    pub apart: Arc<BTreeSet<(JobId, JobId)>>,
+    /// Leases of whole GPUs that were opened to guests.
+    pub hosts: BTreeSet<LeaseId>,
+    /// Leases of jobs that live on what others leave over.
+    pub guests: BTreeSet<LeaseId>,
     pub previous: Option<Arc<Plan>>,
     /// Which GPUs are taken or promised.
     pub seats: Seats,
@@ -71,6 +77,9 @@ impl State {
             balances: Arc::default(),
             bids: Arc::default(),
             interference,
+            apart: Arc::default(),
+            hosts: BTreeSet::new(),
+            guests: BTreeSet::new(),
             previous: None,
             seats: Seats::default(),
             stopping: BTreeMap::new(),
@@ -107,6 +116,7 @@ impl State {
             balances: self.balances.clone(),
             bids: self.bids.clone(),
             interference: self.interference.clone(),
+            apart: self.apart.clone(),
             previous: self.previous.clone(),
         }
     }
@@ -115,13 +125,29 @@ impl State {
     fn leaving(&self) -> PerModel<GpuCount> {
         let mut leaving = PerModel::all(GpuCount::ZERO);
         for id in self.stopping.keys() {
-            for seat in self.leases.get(*id).iter().flat_map(|lease| lease.gpus.seats()) {
-                let node = &self.cluster.nodes[seat.node.index()];
-                let open = seat.gpus.and(node.usable()).without(self.seats.promised(seat.node));
-                leaving[node.model] += GpuCount(open.count());
+            for seat in self.given_up(*id) {
+                leaving[self.cluster.nodes[seat.node.index()].model] += GpuCount(seat.gpus.count());
             }
         }
         leaving
+    }
+
+    /// GPUs that will be free when a lease that is being stopped has ended: promised to nobody, and nobody stays on them. Of leases that
+    /// give up a GPU together, the first has it.
+    pub fn given_up(&self, id: LeaseId) -> Vec<Seat> {
+        let Some(lease) = self.leases.get(id) else { return Vec::new() };
+        let open = |seat: &Seat| {
+            let usable = self.cluster.nodes[seat.node.index()].usable();
+            let mut gpus = seat.gpus.and(usable).without(self.seats.promised(seat.node));
+            for ordinal in gpus.ordinals().filter(|_| lease.sharing != Sharing::Alone).collect::<Vec<_>>() {
+                let others = self.seats.sharers(GpuId { node: seat.node, ordinal });
+                if others.iter().any(|other| !self.stopping.contains_key(other) || *other < id) {
+                    gpus = gpus.without(GpuMask(1 << ordinal));
+                }
+            }
+            Seat { node: seat.node, gpus }
+        };
+        lease.gpus.seats().iter().map(open).collect()
     }
 
     pub fn model_added(&mut self, model: &GpuModel) {

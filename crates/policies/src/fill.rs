@@ -167,12 +167,12 @@ impl<'a> Room<'a> {
         Ok(Grant::new(job.spec.id, gpus, Site::Anywhere, reason))
     }
 
-    /// Counts a job of one GPU that shares a GPU already granted: against limits only.
-    pub fn beside(&mut self, job: &Job, model: ModelIndex) -> Result<(), Reason> {
-        if !self.within_limits(job, model, GpuCount(1)) {
+    /// Counts a job that shares GPUs already granted, or that are named one by one: against limits only.
+    pub fn beside(&mut self, job: &Job, model: ModelIndex, gpus: GpuCount) -> Result<(), Reason> {
+        if !self.within_limits(job, model, gpus) {
             return Err(Reason::OverLimit);
         }
-        self.count_against_limits(job, model, GpuCount(1));
+        self.count_against_limits(job, model, gpus);
         Ok(())
     }
 

@@ -15,6 +15,7 @@ mod gandiva_fair;
 mod gavel;
 mod gavel_rounds;
 mod gittins;
+mod horus;
 mod isolated;
 mod las;
 mod nash;
@@ -65,6 +66,10 @@ pub const POLICIES: &[Entry] = &[
     themis::GREEDY,
     shockwave::ENTRY,
     shockwave::PLUS,
+    horus::ENTRY,
+    horus::PLUS,
+    horus::packing::ENTRY,
+    horus::lucid::ENTRY,
 ];
 
 /// Policies that plan ahead, and whose beliefs they plan with unless told otherwise.

@@ -68,7 +68,7 @@ impl Tables<'_> {
         }
         let (_, gpu, host) = best?;
         let model = self.snapshot.cluster.nodes[gpu.node.index()].model;
-        room.beside(job, model).ok()?;
+        room.beside(job, model, GpuCount(1)).ok()?;
         Some((gpu, host))
     }
 

@@ -84,7 +84,7 @@ impl<'a> Tables<'a> {
     ) -> Option<Grant> {
         let model = self.snapshot.cluster.nodes[gpu.node.index()].model;
         if self.kept.contains(&gpu) {
-            room.beside(job, model).ok()?;
+            room.beside(job, model, GpuCount(1)).ok()?;
         } else {
             room.grant_on(index, job, model, Reason::Turn)?;
             self.kept.insert(gpu);

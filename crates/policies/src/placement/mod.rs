@@ -4,6 +4,7 @@
 //! saying why something does not fit is the same for all and lives here.
 
 mod first_fit;
+mod interference;
 mod packed;
 pub(crate) mod topology;
 
@@ -31,7 +32,7 @@ impl Registered for PlacerEntry {
 }
 
 /// All placers.
-pub const PLACERS: &[PlacerEntry] = &[first_fit::ENTRY, packed::ENTRY, topology::ENTRY];
+pub const PLACERS: &[PlacerEntry] = &[first_fit::ENTRY, packed::ENTRY, topology::ENTRY, interference::ENTRY];
 
 /// The placer of someone who chose none.
 pub const DEFAULT_PLACER: &str = "topology";

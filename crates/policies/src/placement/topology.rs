@@ -16,7 +16,7 @@ pub(crate) const ENTRY: PlacerEntry = PlacerEntry {
     build: || Box::new(InOrder(Topology)),
 };
 
-struct Topology;
+pub(super) struct Topology;
 
 impl Choose for Topology {
     fn choose(&self, want: &Want<'_>) -> Option<GpuSet> {
