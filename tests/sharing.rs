@@ -347,3 +347,24 @@ fn a_guest_that_is_measured_to_break_a_contract_goes_and_does_not_come_back() {
     assert!((ends[&0] - (360.0 + 10_000.0 - 120.0)).abs() < 1.0, "{ends:?}");
     assert!((ends[&1] - (ends[&0] + 10_000.0 - 360.0 / 1.1)).abs() < 1.0, "{ends:?}");
 }
+
+#[test]
+fn a_run_with_guests_is_the_same_when_it_is_replayed() {
+    let (cluster, workload) = crowd(3);
+    let workload = Arc::new(workload);
+    for (name, placer) in
+        [("las", "interference"), ("oef-cooperative", "interference"), ("horus-plus", "topology")]
+    {
+        let setup = Setup { policy: Choice::named(name), placer: Choice::named(placer), ..Setup::default() };
+        let mut world =
+            World::new(cluster.models.clone(), &cluster.nodes, workload.clone(), Faults::default(), 1)
+                .with_interference(Box::new(Known));
+        let header = setup.header(world.abilities(), "simulated");
+        let mut ledger = evenhand_core::LedgerWriter::new(Vec::new(), &header).unwrap();
+        let mut engine = evenhand_sim::engine_for(&header).unwrap();
+        evenhand_engine::run(&mut engine, &mut world, &mut |record| ledger.write(record)).unwrap();
+        let ledger = ledger.finish().unwrap();
+        let mut reader = evenhand_core::LedgerReader::new(&ledger[..]).unwrap();
+        evenhand_engine::replay(&mut evenhand_sim::engine_for(&header).unwrap(), &mut reader).unwrap();
+    }
+}

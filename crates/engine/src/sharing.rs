@@ -1,4 +1,4 @@
-//! GPUs that a plan gives away whole, and that jobs without a grant live on meanwhile.
+//! GPUs that a plan gives away whole, and that jobs without a grant use meanwhile.
 //!
 //! Where the placer opens grants, a lease of whole GPUs has a contract: others may come as long as its job is not slowed down by more. The job
 //! with the contract is the *host* of its GPUs; a *guest* has none ([`Ratio::UNLIMITED`]). The plan speaks of whole GPUs only, so at every

@@ -30,7 +30,7 @@ pub(crate) struct State {
     pub apart: Arc<BTreeSet<(JobId, JobId)>>,
     /// Leases of whole GPUs that were opened to guests.
     pub hosts: BTreeSet<LeaseId>,
-    /// Leases of jobs that live on what others leave over.
+    /// Leases of jobs that use what others leave over.
     pub guests: BTreeSet<LeaseId>,
     pub previous: Option<Arc<Plan>>,
     /// Which GPUs are taken or promised.

@@ -12,8 +12,8 @@ use crate::fact::{Fact, Held, Life};
 use crate::machines::Machines;
 use crate::standings::Standings;
 use evenhand_core::{
-    Command, EndCause, Event, GpuCount, GpuSet, GpuTime, JobId, JobSpec, Lease, LeaseId, Locality,
-    ModelIndex, Note, Outcome, PerModel, Rate, Record, Span, Time, Work,
+    Command, EndCause, Event, GpuCount, GpuId, GpuSet, GpuTime, JobId, JobSpec, Lease, LeaseId, Locality,
+    ModelIndex, Note, Outcome, PerModel, Rate, Record, Sharing, Span, Time, Work,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub struct Book {
     pub leased: u64,
     /// The same for each GPU model.
     pub leased_on: PerModel<u64>,
+    /// Leases on each GPU that is or was shared.
+    sharers: BTreeMap<GpuId, u32>,
     /// Active jobs that hold GPUs.
     pub running: u64,
     /// Jobs that finished, in the order of their ends.
@@ -191,7 +193,7 @@ impl Book {
         let spec = job.spec.clone();
         let waited = (!std::mem::replace(&mut job.started, true)).then(|| self.now.since(job.submitted));
         let held = self.held(lease.job, spec, &lease.gpus);
-        self.hold(lease.id, held, tell);
+        self.hold(lease.id, Held { shares: lease.sharing != Sharing::Alone, ..held }, tell);
         if let Some(waited) = waited {
             tell(self, &Fact::FirstStart(waited));
         }
@@ -207,13 +209,27 @@ impl Book {
                 None => models.push((model, count)),
             }
         }
-        Held { job, spec, gpus: gpus.clone(), models, since: self.now, stopping: false }
+        Held { job, spec, gpus: gpus.clone(), models, since: self.now, stopping: false, shares: false }
+    }
+
+    /// The GPUs of a lease on which there are this many jobs that share them: a GPU counts once, however many are on it.
+    fn alone_on(&self, held: &Held, sharers: u32) -> Vec<(ModelIndex, GpuCount)> {
+        if !held.shares {
+            return held.models.clone();
+        }
+        let first = |gpu: &GpuId| self.sharers.get(gpu).copied().unwrap_or(0) == sharers;
+        held.gpus.iter().filter(first).map(|gpu| (self.machines.model(gpu.node), GpuCount(1))).collect()
     }
 
     fn hold(&mut self, id: LeaseId, held: Held, tell: Listener<'_>) {
         let gpus = held.gpus.count();
-        self.leased += u64::from(gpus.0);
-        held.models.iter().for_each(|(model, gpus)| self.leased_on[*model] += u64::from(gpus.0));
+        for (model, gpus) in self.alone_on(&held, 0) {
+            self.leased += u64::from(gpus.0);
+            self.leased_on[model] += u64::from(gpus.0);
+        }
+        for gpu in held.gpus.iter().filter(|_| held.shares) {
+            *self.sharers.entry(gpu).or_default() += 1;
+        }
         self.standings.hold(held.spec.tenant, gpus);
         if let Some(job) = self.jobs.get_mut(&held.job) {
             job.open_leases += 1;
@@ -226,8 +242,13 @@ impl Book {
     fn free(&mut self, id: LeaseId, lost: GpuTime, tell: Listener<'_>) {
         let Some(held) = self.leases.remove(&id) else { return };
         let gpus = held.gpus.count();
-        self.leased -= u64::from(gpus.0);
-        held.models.iter().for_each(|(model, gpus)| self.leased_on[*model] -= u64::from(gpus.0));
+        for (model, gpus) in self.alone_on(&held, 1) {
+            self.leased -= u64::from(gpus.0);
+            self.leased_on[model] -= u64::from(gpus.0);
+        }
+        for gpu in held.gpus.iter().filter(|_| held.shares) {
+            *self.sharers.entry(gpu).or_default() -= 1;
+        }
         self.standings.free(held.spec.tenant, gpus);
         if let Some(job) = self.jobs.get_mut(&held.job) {
             job.open_leases -= 1;

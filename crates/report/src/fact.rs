@@ -76,6 +76,8 @@ pub struct Held {
     pub since: Time,
     /// Whether it was asked to stop.
     pub stopping: bool,
+    /// Whether others may be on the same GPUs.
+    pub shares: bool,
 }
 
 /// The life of a job that finished.

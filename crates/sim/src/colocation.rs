@@ -282,3 +282,37 @@ fn by_demand(own: &Demand, other: &Demand, mode: SharingMode) -> f64 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenhand_core::{JobId, JobSpec, TenantId};
+
+    #[test]
+    fn pairs_of_a_table_of_throughputs_are_the_truth_under_mps() {
+        let text = r#"{"v100":{"('LM (batch size 5)', 1)":{"null":24.0,"('A3C', 1)":[12.0,3.5],"('GAN', 1)":[0.0,0.0]},
+            "('A3C', 1)":{"null":7.0},"('GAN', 1)":{"null":1.0}}}"#;
+        let table = Throughputs::read(&mut text.as_bytes()).unwrap();
+        let cluster = ClusterSpec::parse("v100=1", None, None).unwrap();
+        let truth = PairTruth::of_throughputs(&table, &cluster);
+        let spec = JobSpec::new(JobId(0), TenantId(0), 1, None);
+        let names: Vec<Arc<str>> = ["LM (batch size 5)", "A3C", "GAN"].map(Arc::from).to_vec();
+        let [lm, a3c, gan] = [0, 1, 2].map(|at| Resident { spec: &spec, profile: Some(&names[at]) });
+        let model = ModelIndex(0);
+        assert!((truth.slowdown(&lm, &[a3c], model, SharingMode::Mps) - 2.0).abs() < 1e-12);
+        assert!(truth.is_measured(&lm, &a3c, model, SharingMode::Mps));
+        assert!(truth.fits(&lm, &a3c, model) && !truth.fits(&lm, &gan, model));
+        // Nobody measured them taking turns: saturated jobs, half the speed.
+        assert!(!truth.is_measured(&lm, &a3c, model, SharingMode::TimeSlicing));
+        assert!((truth.slowdown(&lm, &[a3c], model, SharingMode::TimeSlicing) - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn tables_that_make_no_sense_are_refused_with_their_field() {
+        let profiles = "name,gpu,duty,sm,tensor,bandwidth,memory_mb\nx,h200,1.5,0,0,0,1\n";
+        let error = Colocation::parse(profiles, "").unwrap_err().to_string();
+        assert!(error.contains("duty of x is `1.5`"), "{error}");
+        let pairs = "gpu,mode,one,other,slowdown_one,slowdown_other\nh200,turns,a,b,1,1\n";
+        assert!(Colocation::parse("", pairs).unwrap_err().to_string().contains("line 2"));
+    }
+}

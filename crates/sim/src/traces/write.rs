@@ -275,6 +275,7 @@ mod tests {
         assert_eq!((&a.tenants, a.jobs.len()), (&b.tenants, b.jobs.len()));
         for (a_job, b_job) in a.jobs.iter().zip(&b.jobs) {
             assert_eq!((&a_job.name, a_job.submit), (&b_job.name, b_job.submit));
+            assert_eq!(a_job.profile, b_job.profile);
             let (mut left, mut right) = (a_job.spec.clone(), b_job.spec.clone());
             for (at, name) in a.models.iter().enumerate() {
                 let other = b.models.iter().position(|other| other == name).unwrap();
@@ -293,9 +294,9 @@ mod tests {
     #[test]
     fn everything_the_format_carries_comes_back() {
         let text = "job_id,submit_s,gpus,duration_s,tenant,gpus_max,priority,models,speed:p100,speed:k80,steps,memory_gb,\
-            slowdown_node,slowdown_rack,slowdown_cluster,save_s,restore_s,checkpoint_s,deadline_s,sharing\n\
-            \"#1, odd\",0.25,2,60.125,\"ann, \"\"the\"\" first\",8,-3,v100|p100,0.3,0,1234.5,11.7,1.1,1.2,1.3,2,3,4,500,never\n\
-            b,7,1,0.001,bob,,,,,2,,0.3,,,,,,,,freely\nc,8,1,100000000.5,bob,,,,,,,,,,,,,0,,\n";
+            slowdown_node,slowdown_rack,slowdown_cluster,save_s,restore_s,checkpoint_s,deadline_s,sharing,profile\n\
+            \"#1, odd\",0.25,2,60.125,\"ann, \"\"the\"\" first\",8,-3,v100|p100,0.3,0,1234.5,11.7,1.1,1.2,1.3,2,3,4,500,never,resnet50.b64\n\
+            b,7,1,0.001,bob,,,,,2,,0.3,,,,,,,,freely,\nc,8,1,100000000.5,bob,,,,,,,,,,,,,0,,,\n";
         let trace = parsed(text);
         let again = written(&trace);
         expect_same(&trace, &parsed(&again));
