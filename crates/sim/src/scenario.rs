@@ -92,6 +92,7 @@ pub struct WorkloadChoice {
     profile: Option<ProfileTable>,
     profiles: Option<PathBuf>,
     colocation: Option<PathBuf>,
+    unmeasured: Option<String>,
     /// By which jobs that name no profile get one.
     #[serde(default)]
     profiles_seed: u64,
@@ -216,7 +217,15 @@ impl Scenario {
         if choice.profiles.is_some() || choice.colocation.is_some() {
             let path = |name: &Option<PathBuf>| name.as_ref().map(|name| self.folder.join(name));
             let (profiles, pairs) = (path(&choice.profiles), path(&choice.colocation));
-            let tables = Colocation::open(profiles.as_deref(), pairs.as_deref())?;
+            let mut tables = Colocation::open(profiles.as_deref(), pairs.as_deref())?;
+            match choice.unmeasured.as_deref() {
+                None | Some("rule") => {}
+                Some("like-measured") => tables = tables.like_measured(),
+                Some(text) => {
+                    let allowed = "it is rule or like-measured";
+                    return Err(InputError::field(0, "unmeasured", text, allowed).within(&self.path));
+                }
+            }
             let applied = tables.apply(&mut workload, cluster, choice.profiles_seed);
             applied.map_err(|error| error.within(&self.path))?;
         }
@@ -466,6 +475,7 @@ const KEYS: &[&str] = &[
     "profile",
     "profiles",
     "profiles_seed",
+    "unmeasured",
     "colocation",
     "demand_error",
     "single",
