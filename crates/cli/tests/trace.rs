@@ -227,16 +227,16 @@ fn a_foreign_trace_becomes_a_native_one_on_the_models_asked_for() {
     };
     // Sorted by submission; steps are samples, durations those on the first GPU model.
     let expected = [
-        "job_id,submit_s,gpus,duration_s,tenant,steps,speed:v100,speed:k80",
-        "1,3,1,5,everybody,5000,1,0.2",
-        "0,7,1,10,everybody,10000,1,0.2",
+        "job_id,submit_s,gpus,duration_s,tenant,steps,profile,speed:v100,speed:k80",
+        "1,3,1,5,everybody,5000,LM (batch size 10),1,0.2",
+        "0,7,1,10,everybody,10000,LM (batch size 10),1,0.2",
     ];
     assert_eq!(rows(&folder.read("out.csv")), expected);
     folder.done(&format!("{convert} --cluster-models k80"));
     let expected = [
-        "job_id,submit_s,gpus,duration_s,tenant,steps,speed:k80",
-        "1,3,1,25,everybody,5000,1",
-        "0,7,1,50,everybody,10000,1",
+        "job_id,submit_s,gpus,duration_s,tenant,steps,profile,speed:k80",
+        "1,3,1,25,everybody,5000,LM (batch size 10),1",
+        "0,7,1,50,everybody,10000,LM (batch size 10),1",
     ];
     assert_eq!(rows(&folder.read("out.csv")), expected);
     let hint = ["--cluster-models: ", "no GPU model `a100`", "v100, k80"];
