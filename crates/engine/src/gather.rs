@@ -10,13 +10,14 @@
 
 use crate::Engine;
 use evenhand_core::{GpuSet, Grant, Lease, LeaseId, LeaseState, Plan, Seat, Site, Snapshot};
+use std::collections::BTreeSet;
 
 impl Engine {
     /// The lease among those kept that had better be moved, if there is one.
     pub(crate) fn gathered(
         &self,
         plan: &Plan,
-        kept: impl Fn(&Lease) -> bool,
+        kept: &BTreeSet<LeaseId>,
         snapshot: &Snapshot,
     ) -> Option<LeaseId> {
         if snapshot.jobs.queue_len() > 0 {
@@ -26,7 +27,7 @@ impl Engine {
         let gains = open.filter_map(|grant| {
             let lease = snapshot.leases.of_job(snapshot.jobs.by_id(grant.job))?;
             // One that has not started yet has not been slow yet either.
-            if lease.state != LeaseState::Held || !kept(lease) {
+            if lease.state != LeaseState::Held || !kept.contains(&lease.id) {
                 return None;
             }
             Some((self.seconds_gained(grant, lease, snapshot)?, lease.id))
@@ -40,13 +41,14 @@ impl Engine {
         let (job, forecast) = (snapshot.jobs.get(index), snapshot.forecast(index));
         let by_span = forecast.scaling.by_span?;
         let slowdown = |gpus: &GpuSet| by_span[snapshot.cluster.span_of(gpus) as usize].get();
-        let apart = slowdown(&lease.gpus);
-        if apart <= by_span[0].get() {
-            return None;
-        }
         let model = snapshot.model_of(lease)?;
         let left_s = snapshot.remaining_seconds(index, job, model)?.mean;
         let cost = forecast.restart.mean.seconds() + self.parts.config.round.seconds();
+        let gained = |slower: f64| {
+            Some(left_s * (slowdown(&lease.gpus) - slower)).filter(|gained| *gained > 2.0 * cost)
+        };
+        // Looking for room is only worth it if the closest seats were.
+        gained(by_span[0].get())?;
         let mut room = snapshot.cluster.free.clone();
         for seat in lease.gpus.seats() {
             // What is left of a node that is being emptied is not to be had again.
@@ -56,7 +58,6 @@ impl Engine {
         let wanted = Grant { site: Site::Model(model), ..grant.clone() };
         let placement = self.parts.placer.place(snapshot, &mut room, &[wanted]);
         let (_, gpus) = placement.seated.first()?;
-        let gained = left_s * (apart - slowdown(gpus));
-        (gained > 2.0 * cost).then_some(gained)
+        gained(slowdown(gpus))
     }
 }

@@ -104,8 +104,8 @@ impl Engine {
 
     /// Moves one lease that is kept, but seated far apart for no reason any more.
     fn gather(&self, plan: &Plan, changes: &mut Changes, snapshot: &Snapshot) {
-        let kept = |lease: &Lease| changes.keep.iter().any(|(id, ..)| *id == lease.id);
-        if let Some(lease) = self.gathered(plan, kept, snapshot) {
+        let kept = changes.keep.iter().map(|(id, ..)| *id).collect();
+        if let Some(lease) = self.gathered(plan, &kept, snapshot) {
             changes.keep.retain(|(id, ..)| *id != lease);
             changes.stop.push((lease, StopReason::Moved));
         }
