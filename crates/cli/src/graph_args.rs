@@ -45,9 +45,10 @@ pub struct Graph {
 /// The largest batch, length or size that makes sense.
 const SIZE_MAX: i64 = 1 << 32;
 
-fn size(text: &str) -> Result<i64, &'static str> {
+/// A batch, a length, a size.
+pub fn size(text: &str) -> Result<i64, &'static str> {
     let found = text.parse().ok().filter(|size| (1..=SIZE_MAX).contains(size));
-    found.ok_or("a whole number of at least 1 is expected")
+    found.ok_or("a whole number from 1 to 4294967296 is expected")
 }
 
 fn dim(text: &str) -> Result<(String, i64), &'static str> {

@@ -1,6 +1,6 @@
 //! What was typed for `predict` and `train`.
 
-use crate::graph_args::Graph;
+use crate::graph_args::{Graph, size};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -44,8 +44,7 @@ pub struct Train {
 
 fn other(text: &str) -> Result<(PathBuf, i64), &'static str> {
     let pair = text.rsplit_once(':').filter(|(path, _)| !path.is_empty());
-    let pair =
-        pair.and_then(|(path, batch)| Some((path.into(), batch.parse().ok().filter(|batch| *batch > 0)?)));
+    let pair = pair.and_then(|(path, batch)| Some((path.into(), size(batch).ok()?)));
     pair.ok_or("another job is written MODEL.onnx:BATCH, such as bert.onnx:16")
 }
 

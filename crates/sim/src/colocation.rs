@@ -83,26 +83,14 @@ impl Colocation {
     }
 
     fn checked(self) -> Result<Self, InputError> {
-        for row in &self.profiles {
-            for (field, value) in
-                [("duty", row.duty), ("sm", row.sm), ("tensor", row.tensor), ("bandwidth", row.bandwidth)]
-            {
-                if !(0.0..=1.0).contains(&value) {
-                    return Err(wrong(&row.name, field, value, "it is a share from 0 to 1"));
-                }
+        let mut seen = BTreeSet::new();
+        match self.profiles.iter().find(|row| !seen.insert((&row.name, &row.gpu))) {
+            Some(row) => {
+                let allowed = format!("it has another row for {} already", row.gpu);
+                Err(InputError::field(0, "profile", &row.name, &allowed))
             }
-            if !(0.0..=1e9).contains(&row.memory_mb) {
-                return Err(wrong(&row.name, "memory_mb", row.memory_mb, "it is a number of megabytes"));
-            }
+            None => Ok(self),
         }
-        for row in &self.pairs {
-            for value in [row.slowdown_one, row.slowdown_other] {
-                if !(0.0..=1e6).contains(&value) {
-                    return Err(wrong(&row.one, "a slowdown", value, "it is a number from 0 to 1000000"));
-                }
-            }
-        }
-        Ok(self)
     }
 
     /// Gives every job of a workload its profile, and the workload the truth about pairs. A job that names no profile gets one by lot.
@@ -180,27 +168,71 @@ impl ProfileRow {
     }
 }
 
-fn wrong(name: &str, field: &str, value: f64, allowed: &str) -> InputError {
-    InputError::field(0, &format!("{field} of {name}"), value, allowed)
+/// A row that can be out of range: the field, its value, and what is allowed.
+trait Ranged {
+    fn out_of_range(&self) -> Option<(&'static str, f64, &'static str)>;
 }
 
-fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, InputError> {
+impl Ranged for ProfileRow {
+    fn out_of_range(&self) -> Option<(&'static str, f64, &'static str)> {
+        let share = "it is a share from 0 to 1";
+        let fields = [
+            ("duty", self.duty, 0.0..=1.0, share),
+            ("sm", self.sm, 0.0..=1.0, share),
+            ("tensor", self.tensor, 0.0..=1.0, share),
+            ("bandwidth", self.bandwidth, 0.0..=1.0, share),
+            ("memory_mb", self.memory_mb, 0.0..=1e9, "it is a number of megabytes"),
+            (
+                "speed",
+                self.speed.unwrap_or(1.0),
+                f64::MIN_POSITIVE..=1e12,
+                "it is a number of steps a second above 0",
+            ),
+        ];
+        let out = fields.into_iter().find(|(_, value, range, _)| !range.contains(value));
+        out.map(|(field, value, _, allowed)| (field, value, allowed))
+    }
+}
+
+impl Ranged for PairRow {
+    fn out_of_range(&self) -> Option<(&'static str, f64, &'static str)> {
+        let fields = [("slowdown_one", self.slowdown_one), ("slowdown_other", self.slowdown_other)];
+        let out = fields.into_iter().find(|(_, value)| !(0.0..=1e6).contains(value));
+        out.map(|(field, value)| (field, value, "it is a number from 0 to 1000000"))
+    }
+}
+
+fn rows<T: for<'a> Deserialize<'a> + Ranged>(path: &Path) -> Result<Vec<T>, InputError> {
     let place = path.display().to_string();
     let file = std::fs::File::open(path)
         .map_err(|error| InputError::whole(&place, format!("the table cannot be read: {error}")))?;
-    parsed(file).map_err(|error| error.within(&place))
+    let rows = parsed(file).map_err(|error| error.within(&place))?;
+    if rows.is_empty() {
+        return Err(InputError::whole(&place, "the table has no rows".to_owned()));
+    }
+    Ok(rows)
 }
 
-fn parsed<T: for<'a> Deserialize<'a>>(source: impl std::io::Read) -> Result<Vec<T>, InputError> {
+fn parsed<T: for<'a> Deserialize<'a> + Ranged>(source: impl std::io::Read) -> Result<Vec<T>, InputError> {
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(source);
-    let rows = reader.deserialize().map(|row| {
-        row.map_err(|error: csv::Error| InputError {
-            line: error.position().map_or(0, csv::Position::line),
+    let columns = reader.headers().cloned();
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let line = |error: &csv::Error| error.position().map_or(0, csv::Position::line);
+        let unread = |error: csv::Error| InputError {
+            line: line(&error),
             allowed: format!("the row cannot be read: {error}"),
             ..InputError::default()
-        })
-    });
-    rows.collect()
+        };
+        let record = record.map_err(unread)?;
+        let row: T = record.deserialize(columns.as_ref().ok()).map_err(unread)?;
+        if let Some((field, value, allowed)) = row.out_of_range() {
+            let line = record.position().map_or(0, csv::Position::line);
+            return Err(InputError::field(line, field, value, allowed));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 /// How often a pair was measured, and the sum of what came out.
@@ -349,7 +381,17 @@ mod tests {
     fn tables_that_make_no_sense_are_refused_with_their_field() {
         let profiles = "name,gpu,duty,sm,tensor,bandwidth,memory_mb\nx,h200,1.5,0,0,0,1\n";
         let error = Colocation::parse(profiles, "").unwrap_err().to_string();
-        assert!(error.contains("duty of x is `1.5`"), "{error}");
+        assert!(error.contains("line 2") && error.contains("duty is `1.5`"), "{error}");
+        let title = "name,gpu,duty,sm,tensor,bandwidth,memory_mb,speed";
+        for (rows, what) in [
+            ("x,h200,NaN,0,0,0,1,1", "duty is `NaN`"),
+            ("x,h200,1,0,0,0,-1,1", "memory_mb is `-1`"),
+            ("x,h200,1,0,0,0,1,0", "speed is `0`"),
+            ("x,h200,1,0,0,0,1,1\nx,h200,1,0,0,0,1,1", "another row for h200"),
+        ] {
+            let error = Colocation::parse(&format!("{title}\n{rows}\n"), "").unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
         let pairs = "gpu,mode,one,other,slowdown_one,slowdown_other\nh200,turns,a,b,1,1\n";
         assert!(Colocation::parse("", pairs).unwrap_err().to_string().contains("line 2"));
     }
