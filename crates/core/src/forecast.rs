@@ -117,6 +117,22 @@ pub trait Interference: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DemandSharing;
 
+impl DemandSharing {
+    /// The slowdown of a job beside others, by the rule alone.
+    pub fn rule(own: &Demand, others: &[&Demand], mode: SharingMode) -> f64 {
+        match mode {
+            SharingMode::TimeSlicing => 1.0 + own.duty * others.iter().map(|other| other.duty).sum::<f64>(),
+            SharingMode::Mps => {
+                let mut sums = own.resources();
+                for other in others {
+                    sums.iter_mut().zip(other.resources()).for_each(|(sum, share)| *sum += share);
+                }
+                sums.into_iter().fold(1.0, f64::max)
+            }
+        }
+    }
+}
+
 impl Interference for DemandSharing {
     fn slowdown(
         &self,
@@ -128,16 +144,7 @@ impl Interference for DemandSharing {
         if others.is_empty() {
             return Estimate::default();
         }
-        let mean = match mode {
-            SharingMode::TimeSlicing => 1.0 + own.duty * others.iter().map(|other| other.duty).sum::<f64>(),
-            SharingMode::Mps => {
-                let mut sums = own.resources();
-                for other in others {
-                    sums.iter_mut().zip(other.resources()).for_each(|(sum, share)| *sum += share);
-                }
-                sums.into_iter().fold(1.0, f64::max)
-            }
-        };
+        let mean = Self::rule(own, others, mode);
         let ratio = |value: f64| Ratio::new(value).unwrap_or(Ratio::UNLIMITED);
         Estimate { mean: ratio(mean), low: Ratio::ONE, high: ratio(1.04 + 1.3 * (mean - 1.0)) }
     }

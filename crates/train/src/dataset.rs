@@ -39,6 +39,12 @@ pub enum DataError {
         /// What.
         what: String,
     },
+    /// There is nothing to learn from.
+    #[error("{path}: no rows")]
+    Empty {
+        /// Which file.
+        path: PathBuf,
+    },
     /// A graph could not be costed.
     #[error("{architecture}: {error}")]
     Graph {
@@ -144,10 +150,10 @@ impl Dataset {
             let [Some(one), Some(other)] = who else {
                 return Err(row.wrong("a configuration that was not measured alone".into()));
             };
-            let times = [row.number("step_ms1")?, row.number("step_ms2")?];
+            let times = [row.positive("step_ms1")?, row.positive("step_ms2")?];
             let slowdown =
                 [times[0] / found.profiles[one].seen.step_ms, times[1] / found.profiles[other].seen.step_ms];
-            let mode = if row.text("mode")? == "mps" { SharingMode::Mps } else { SharingMode::TimeSlicing };
+            let mode = row.mode()?;
             found.pairs.push(Pair { mode, who: [one, other], slowdown });
         }
         Ok(found)
@@ -179,7 +185,7 @@ fn shortest(solo: &Rows, pairs: &Rows) -> Result<BTreeMap<String, f64>, DataErro
     let columns = [(solo, "name", "step_ms"), (pairs, "name1", "step_ms1"), (pairs, "name2", "step_ms2")];
     for (rows, name, time) in columns {
         for row in rows.iter() {
-            let (name, time) = (row.text(name)?, row.number(time)?);
+            let (name, time) = (row.text(name)?, row.positive(time)?);
             let known = shortest.entry(name.to_owned()).or_insert(f64::INFINITY);
             *known = known.min(time);
         }
@@ -197,7 +203,7 @@ fn seen(row: &Row<'_>) -> Result<Seen, DataError> {
         occupancy: row.number("occupancy")?,
         tensor: row.number("tensor")?,
         dram: row.number("dram")?,
-        memory_mb: row.number("reserved_mb")?,
+        memory_mb: row.positive("reserved_mb")?,
     })
 }
 
@@ -205,7 +211,7 @@ fn told(row: &Row<'_>, model: &Model, gpu: &Gpu) -> Result<Told, DataError> {
     let precision = if row.text("precision")? == "fp32" { Precision::Fp32 } else { Precision::Bf16 };
     let optimiser = if row.text("optimiser")? == "adamw" { Optimiser::Adam } else { Optimiser::Momentum };
     let fixed = row.text("family")? == "gnn";
-    let batch = row.number("batch")? as i64;
+    let batch = row.positive("batch")? as i64;
     let binding = Binding { batch: (!fixed).then_some(batch), ..Binding::default() };
     let costs = Costs::of(model, &binding, precision).map_err(|error| {
         let architecture = row.text("architecture").unwrap_or_default().to_owned();
@@ -243,7 +249,8 @@ impl Rows {
         let mut lines = text.lines();
         let columns = lines.next().map(cells).unwrap_or_default();
         let cells = lines.filter(|line| !line.trim().is_empty()).map(cells).collect();
-        Ok(Self { path: path.into(), columns, cells })
+        let read = Self { path: path.into(), columns, cells };
+        if read.cells.is_empty() { Err(DataError::Empty { path: read.path }) } else { Ok(read) }
     }
 
     fn iter(&self) -> impl Iterator<Item = Row<'_>> {
@@ -262,9 +269,57 @@ impl Row<'_> {
         cell.map(String::as_str).ok_or_else(|| self.wrong(format!("no {column}")))
     }
 
+    fn mode(&self) -> Result<SharingMode, DataError> {
+        match self.text("mode")? {
+            "mps" => Ok(SharingMode::Mps),
+            "time-slicing" => Ok(SharingMode::TimeSlicing),
+            other => Err(self.wrong(format!("the mode is {other:?}, not time-slicing or mps"))),
+        }
+    }
+
+    /// Nothing that is measured or chosen here is negative.
     fn number(&self, column: &str) -> Result<f64, DataError> {
         let text = self.text(column)?;
-        let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-        number.ok_or_else(|| self.wrong(format!("{column} is {text:?}, not a number")))
+        let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+        number.ok_or_else(|| self.wrong(format!("{column} is {text:?}, not a number of at least 0")))
+    }
+
+    /// What logarithms are taken of.
+    fn positive(&self, column: &str) -> Result<f64, DataError> {
+        let number = self.number(column)?;
+        if number > 0.0 { Ok(number) } else { Err(self.wrong(format!("{column} is 0"))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What reading a table and one of its numbers says.
+    fn told(name: &str, text: &str) -> String {
+        let path = std::env::temp_dir().join(format!("evenhand-train-{}-{name}.csv", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        let read = Rows::read(&path).and_then(|rows| {
+            let row = Row { table: &rows, at: 0 };
+            Ok((row.positive("step_ms")?, row.mode()?))
+        });
+        std::fs::remove_file(&path).unwrap();
+        read.map_or_else(|error| error.to_string(), |found| format!("{found:?}"))
+    }
+
+    #[test]
+    fn rows_that_make_no_sense_are_refused_with_their_place() {
+        assert_eq!(told("good", "step_ms,mode\n1.5,mps\n"), "(1.5, Mps)");
+        for (name, text, what) in [
+            ("empty", "", "no rows"),
+            ("title", "step_ms,mode\n", "no rows"),
+            ("short", "mode,step_ms\nmps\n", "line 2: no step_ms"),
+            ("nan", "step_ms,mode\nNaN,mps\n", "line 2: step_ms is \"NaN\""),
+            ("negative", "step_ms,mode\n-1,mps\n", "line 2: step_ms is \"-1\""),
+            ("zero", "step_ms,mode\n0,mps\n", "line 2: step_ms is 0"),
+            ("mode", "step_ms,mode\n1,turns\n", "line 2: the mode is \"turns\""),
+        ] {
+            assert!(told(name, text).contains(what), "{}", told(name, text));
+        }
     }
 }

@@ -5,8 +5,8 @@ use crate::dataset::{Dataset, Profile};
 use crate::fit;
 use crate::folds::{by_lot, by_name, held_out};
 use crate::linear::Linear;
-use evenhand_core::{Demand, Estimate, SharingMode};
-use evenhand_predict::learned::{Trees, feature_names, pair_features, prior_slowdown};
+use evenhand_core::{Demand, DemandSharing, Estimate, SharingMode};
+use evenhand_predict::learned::{Trees, feature_names, pair_features};
 
 /// What the Horus paper says it looks at.
 const PAPER: [&str; 8] = [
@@ -170,7 +170,7 @@ pub fn slowdown(data: &Dataset, mode: SharingMode) -> Vec<Score> {
         lots: lots.clone(),
         families: families.clone(),
     };
-    let prior = |own: usize, other: usize| prior_slowdown(&demands[own], &[&demands[other]], mode);
+    let prior = |own: usize, other: usize| DemandSharing::rule(&demands[own], &[&demands[other]], mode);
     let sum = sides.iter().map(|(own, other, _)| vec![demands[*own].duty + demands[*other].duty]).collect();
     let both = sides.iter().map(|(own, other, _)| vec![demands[*own].duty, demands[*other].duty]).collect();
     let full: Vec<Vec<f64>> = sides
