@@ -48,7 +48,7 @@ const SIZE_MAX: i64 = 1 << 32;
 /// A batch, a length, a size.
 pub fn size(text: &str) -> Result<i64, &'static str> {
     let found = text.parse().ok().filter(|size| (1..=SIZE_MAX).contains(size));
-    found.ok_or("a whole number from 1 to 4294967296 is expected")
+    found.ok_or("a whole number of at least 1 is expected, and of at most 4294967296")
 }
 
 fn dim(text: &str) -> Result<(String, i64), &'static str> {
