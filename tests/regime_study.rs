@@ -67,7 +67,8 @@ fn made_up(seed: u64) -> (ClusterSpec, Workload) {
     let cluster = ClusterSpec::parse("v100=64", None, None).unwrap();
     let table = ProfileTable {
         name: "shockwave-like".into(),
-        jobs: 300,
+        jobs: Some(300),
+        days: None,
         gpus: None,
         load: Some(1.0),
         seed: Some(seed),

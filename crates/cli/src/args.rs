@@ -160,6 +160,9 @@ pub struct Simulate {
     /// Whose speeds are believed (see `evenhand predictors`) [default: declared]
     #[arg(long, value_name = "NAME")]
     pub predictor: Option<String>,
+    /// Whose slowdowns on shared GPUs are believed: rule, learned, or a model file of `evenhand train` [default: rule]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub sharing: Option<String>,
     /// Where chance comes from; the same seed gives the same results
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -199,6 +202,9 @@ pub struct Compare {
     /// Whose speeds are believed (see `evenhand predictors`) [default: declared]
     #[arg(long, value_name = "NAME")]
     pub predictor: Option<String>,
+    /// Whose slowdowns on shared GPUs are believed: rule, learned, or a model file of `evenhand train` [default: rule]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub sharing: Option<String>,
     /// Seeds and ranges of seeds, separated by commas, such as 1..20; every policy runs with each, figures are means over
     /// them [default: 1]
     #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = seeds)]
@@ -423,6 +429,19 @@ pub enum Bench {
     Auction(BenchAuction),
     /// Plans of a window of rounds: time and gap, against an integer program where it can be waited for
     Plan(BenchPlan),
+    /// Predictions from graphs: reading, costing, foretelling, and slowdowns of pairs
+    Predict(BenchPredict),
+}
+
+/// Arguments of `bench predict`.
+#[derive(Debug, Args)]
+pub struct BenchPredict {
+    /// Profiles: a folder with graphs/ (see experiments/horus)
+    #[arg(value_name = "FOLDER", default_value = "experiments/horus/data")]
+    pub profiles: PathBuf,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `bench share`.

@@ -124,6 +124,7 @@ pub fn check(setup: &Setup, scenario: Option<&Path>) -> Result<()> {
         SetupError::Name(name) if name.what == "predictor" => "--predictor",
         SetupError::Name(_) => "--policy",
         SetupError::Parameter { .. } => "--set",
+        SetupError::Sharing { .. } => "--sharing",
     };
     Err(wrong(scenario.map_or_else(|| flag.to_owned(), |path| path.display().to_string()), error))
 }

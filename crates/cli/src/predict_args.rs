@@ -37,6 +37,12 @@ pub struct Train {
     /// The model file to write
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Families that are kept from the model, such as bert,vgg: to see what it makes of them
+    #[arg(long, value_name = "FAMILIES", value_delimiter = ',')]
+    pub leave_out: Vec<String>,
+    /// A table to write for `[workload] foretold`: what is foretold of every configuration without its family
+    #[arg(long, value_name = "FILE")]
+    pub foretold: Option<PathBuf>,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,

@@ -2,9 +2,11 @@
 
 use crate::{
     Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuId, GpuSet, Grant, Interference, Job,
-    JobId, JobSpec, Lease, LeaseId, Plan, Ratio, Record, Sharing, Snapshot, Span, Time,
+    JobId, JobSpec, Lease, LeaseId, Plan, Ratio, Record, Sharing, SharingMode, Snapshot, Span, TenantId,
+    Time,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -63,13 +65,36 @@ pub struct Placement {
 pub trait Placer: Send + Sync {
     /// Seats these grants in `room`, which holds the GPUs that nobody else keeps; takes them from it.
     fn place(&self, snapshot: &Snapshot, room: &mut FreeIndex, grants: &[Grant]) -> Placement;
-    /// How a grant of whole GPUs is leased so that guests may come, with the contract of its job; `None`: nobody comes beside anybody.
-    fn opens(&self) -> Option<Sharing> {
+    /// How grants of whole GPUs are leased so that guests may come, with the contracts of their jobs; `None`: nobody comes beside anybody.
+    fn opens(&self, _snapshot: &Snapshot) -> Option<Opening> {
         None
     }
     /// Seats jobs that have no grant beside others, where every contract is believed to hold. Only where the placer opens grants.
     fn share(&self, _snapshot: &Snapshot, _spare: &[Grant]) -> Vec<Guest> {
         Vec::new()
+    }
+}
+
+/// How grants of whole GPUs are leased so that guests may come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opening {
+    /// How jobs are kept apart.
+    pub mode: SharingMode,
+    /// By how much guests may slow down the jobs of each tenant.
+    pub contracts: BTreeMap<TenantId, Ratio>,
+    /// The same for tenants that are not listed.
+    pub usual: Ratio,
+}
+
+impl Opening {
+    /// By how much guests may slow down a job of this tenant.
+    pub fn contract(&self, tenant: TenantId) -> Ratio {
+        self.contracts.get(&tenant).copied().unwrap_or(self.usual)
+    }
+
+    /// How a job of this tenant is leased.
+    pub fn sharing(&self, tenant: TenantId) -> Sharing {
+        Sharing::Beside { slowdown_max: self.contract(tenant), mode: self.mode }
     }
 }
 

@@ -19,7 +19,14 @@ pub struct Demand {
     pub bandwidth: f64,
     /// GPU memory; `high` is what admission counts with.
     pub memory: Estimate<Bytes>,
+    /// Jobs that ask for the same, as the predictor numbers them to remember what it saw of them; the default: it does not.
+    #[serde(skip)]
+    pub class: DemandClass,
 }
+
+/// The number of a class of jobs that ask for the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DemandClass(pub u32);
 
 /// The regime in force, or one still to come.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

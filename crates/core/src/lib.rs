@@ -40,10 +40,10 @@ pub use class::{Class, ClassKey, Classes};
 pub use cluster::{Cluster, GpuModel, Health, Host, MODELS_MAX, Node, Rack};
 pub use contract::{
     Abilities, Backend, BackendError, Better, Guest, Limits, Metric, MetricRepository, Moved, Observed,
-    Placement, Placer, Policy, PolicyError, Predictor, Reading, Sample, Unit,
+    Opening, Placement, Placer, Policy, PolicyError, Predictor, Reading, Sample, Unit,
 };
 pub use event::{Command, EndCause, Event, Outcome, Retry, StopReason};
-pub use forecast::{Demand, DemandSharing, Forecast, Interference, RegimeForecast};
+pub use forecast::{Demand, DemandClass, DemandSharing, Forecast, Interference, RegimeForecast};
 pub use free::FreeIndex;
 pub use gpus::{GPUS_PER_NODE_MAX, GpuMask, GpuSet, Seat};
 pub use ids::{AppId, GpuId, JobId, LeaseId, NodeId, RackId, TenantId};

@@ -2,8 +2,8 @@
 
 use crate::{Engine, Step, sharing};
 use evenhand_core::{
-    Decision, FreeIndex, Grant, JobId, Lease, LeaseId, LeaseState, Note, Occasion, Others, Plan, Ratio,
-    Reason, Round, Sharing, Site, Snapshot, Span, StopReason, Time,
+    Decision, FreeIndex, Grant, JobId, Lease, LeaseId, LeaseState, Note, Occasion, Opening, Others, Plan,
+    Ratio, Reason, Round, Sharing, Site, Snapshot, Span, StopReason, Time,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,11 +61,12 @@ impl Engine {
             self.ask_for_bids(invitation, step);
         }
         let waits = self.state.bidding.is_some();
-        let opens = self.opens(&plan);
+        let opening = self.parts.placer.opens(&snapshot).filter(|_| self.parts.abilities.share);
+        let opens = opening.clone().filter(|_| self.may_open(&plan));
         let (hosts, guests) = (&self.state.hosts, &self.state.guests);
         let mut changes = if waits { Changes::default() } else { changes(&plan, &snapshot, hosts, guests) };
-        if let Some(sharing) = self.parts.placer.opens().filter(|_| !waits) {
-            sharing::settle(&mut changes, &plan, &snapshot, (sharing, hosts, guests));
+        if let Some(opening) = opening.filter(|_| !waits) {
+            sharing::settle(&mut changes, &plan, &snapshot, (&opening, hosts, guests));
         }
         if opens.is_some() && !waits && plan.spare.is_empty() {
             plan.spare = sharing::spare(&plan, &snapshot);
@@ -80,7 +81,7 @@ impl Engine {
             self.stop(*lease, *reason, step);
         }
         self.set_contracts(&changes.contracts);
-        let dropped = self.place(&changes.place, opens, step);
+        let dropped = self.place(&changes.place, opens.as_ref(), step);
         self.seat_guests(&plan.spare, step);
         let guests = self.state.guests.iter().filter_map(|id| self.state.leases.get(*id));
         let guests: BTreeSet<JobId> = guests.map(|lease| lease.job).collect();
@@ -133,7 +134,7 @@ impl Engine {
     }
 
     /// Seats the grants that have no lease yet; says which were dropped and why.
-    fn place(&mut self, grants: &[Grant], opens: Option<Sharing>, step: &mut Step) -> Vec<(JobId, Reason)> {
+    fn place(&mut self, grants: &[Grant], opens: Option<&Opening>, step: &mut Step) -> Vec<(JobId, Reason)> {
         if grants.is_empty() {
             return Vec::new();
         }

@@ -16,8 +16,8 @@
 use crate::round::Changes;
 use crate::{Engine, Step};
 use evenhand_core::{
-    GpuId, Grant, JobId, JobState, Lease, LeaseId, Others, Plan, Ratio, Reason, Sharing, SharingMode, Site,
-    Snapshot, StopReason,
+    GpuId, Grant, JobId, JobState, Lease, LeaseId, Opening, Others, Plan, Ratio, Reason, Sharing,
+    SharingMode, Site, Snapshot, StopReason,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,16 +26,15 @@ use std::sync::Arc;
 const TOLERANCE: f64 = 1.02;
 
 impl Engine {
-    /// How grants of whole GPUs are leased under this plan, if others may come: not where the policy itself shares GPUs.
-    pub(crate) fn opens(&self, plan: &Plan) -> Option<Sharing> {
-        let opens = self.parts.placer.opens().filter(|_| self.parts.abilities.share)?;
+    /// Whether others may come beside those to whom this plan grants whole GPUs: not where the policy itself shares GPUs.
+    pub(crate) fn may_open(&self, plan: &Plan) -> bool {
         let ours = |lease: &Lease| {
             lease.sharing == Sharing::Alone
                 || self.state.hosts.contains(&lease.id)
                 || self.state.guests.contains(&lease.id)
         };
         let alone = plan.grants.iter().all(|grant| grant.sharing == Sharing::Alone);
-        (alone && self.state.leases.iter().all(ours)).then_some(opens)
+        alone && self.state.leases.iter().all(ours)
     }
 
     /// A grant as it is leased on these GPUs: open to guests if its job consents and it can start at once.
@@ -43,16 +42,17 @@ impl Engine {
         &mut self,
         grant: &Grant,
         gpus: &evenhand_core::GpuSet,
-        opens: Option<Sharing>,
+        opens: Option<&Opening>,
     ) -> Grant {
         let state = &self.state;
         let free = |seat: &evenhand_core::Seat| {
             let node = &state.cluster.nodes[seat.node.index()];
             node.slots > 1 && seat.gpus.without(state.cluster.free.on(seat.node)).is_empty()
         };
-        let shares = state.jobs.by_id(grant.job).is_some_and(evenhand_core::Job::may_share);
-        match opens {
-            Some(sharing) if grant.sharing == Sharing::Alone && shares && gpus.seats().iter().all(free) => {
+        let shares = state.jobs.by_id(grant.job).filter(|job| job.may_share());
+        let sharing = shares.zip(opens).map(|(job, opening)| opening.sharing(job.spec.tenant));
+        match sharing {
+            Some(sharing) if grant.sharing == Sharing::Alone && gpus.seats().iter().all(free) => {
                 self.state.hosts.insert(LeaseId(self.state.lease_next));
                 Grant { sharing, ..grant.clone() }
             }
@@ -159,10 +159,13 @@ pub(crate) fn settle(
     changes: &mut Changes,
     plan: &Plan,
     snapshot: &Snapshot,
-    (opens, hosts, guests): (Sharing, &BTreeSet<LeaseId>, &BTreeSet<LeaseId>),
+    (opening, hosts, guests): (&Opening, &BTreeSet<LeaseId>, &BTreeSet<LeaseId>),
 ) {
     let is_guest = |lease: &Lease| guests.contains(&lease.id);
-    let Sharing::Beside { slowdown_max: contract, .. } = opens else { return };
+    let contract = |lease: &Lease| {
+        let tenant = snapshot.jobs.by_id(lease.job).map(|job| job.spec.tenant);
+        tenant.map_or(opening.usual, |tenant| opening.contract(tenant))
+    };
     let shared: Vec<&Lease> = hosts.union(guests).filter_map(|id| snapshot.leases.get(*id)).collect();
     let shared: Vec<&Lease> = shared.into_iter().filter(|lease| lease.is_lasting()).collect();
     if shared.is_empty() {
@@ -188,15 +191,18 @@ pub(crate) fn settle(
     }
     for lease in entitled {
         // Where nobody has to go, a guest whose host is gone is promised only what it has.
-        let kept = !keeps_all || !is_guest(lease) || staying.within(lease, contract);
+        let kept = !keeps_all || !is_guest(lease) || staying.within(lease, contract(lease));
         if kept && lease.gpus.iter().all(|gpu| !tables.sitting.contains_key(&gpu)) {
-            tables.sit(lease, contract);
-            changes.contracts.push((lease.id, contract));
+            tables.sit(lease, contract(lease));
+            changes.contracts.push((lease.id, contract(lease)));
         } else if rank.contains_key(&lease.job) {
             changes.keep.retain(|(id, ..)| *id != lease.id);
             changes.stop.push((lease.id, StopReason::Moved));
-        } else {
+        } else if tables.bears(lease) {
             tables.sit(lease, Ratio::UNLIMITED);
+        } else {
+            changes.keep.retain(|(id, ..)| *id != lease.id);
+            changes.stop.push((lease.id, StopReason::Preempted));
         }
     }
     for lease in shared {
@@ -237,8 +243,13 @@ impl Tables<'_> {
 
     /// Whether a job that is not granted anything may stay: beside hosts on all its GPUs, within their contracts.
     fn welcomes(&self, lease: &Lease) -> bool {
+        lease.gpus.iter().all(|gpu| self.sitting.contains_key(&gpu)) && self.bears(lease)
+    }
+
+    /// Whether everybody on the GPUs of a job keeps within its contract although the job is there.
+    fn bears(&self, lease: &Lease) -> bool {
         lease.gpus.iter().all(|gpu| {
-            let Some(sitting) = self.sitting.get(&gpu) else { return false };
+            let sitting = self.sitting.get(&gpu).map_or(&[][..], Vec::as_slice);
             let model = self.snapshot.cluster.nodes[gpu.node.index()].model;
             let mode = together(sitting.iter().map(|(.., mode)| *mode).chain([mode(lease)]));
             let jobs: Vec<JobId> = sitting.iter().map(|(job, ..)| *job).chain([lease.job]).collect();

@@ -6,8 +6,10 @@ mod dirichlet;
 pub mod learned;
 mod measured;
 mod regimes;
+mod sharing;
 
 use evenhand_core::Predictor;
+pub use sharing::with_learned;
 
 /// A predictor and what is said of it.
 #[derive(Clone, Copy, Debug)]

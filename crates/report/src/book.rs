@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Exclusive times are measured on this GPU model.
-const REFERENCE: ModelIndex = ModelIndex(0);
+pub(crate) const REFERENCE: ModelIndex = ModelIndex(0);
 
 /// Takes facts as they become known.
 pub type Listener<'a> = &'a mut dyn FnMut(&Book, &Fact<'_>);
@@ -134,7 +134,11 @@ impl Book {
                 self.standings.change(tenant, self.machines.models_count());
                 tell(self, &Fact::TenantChanged(tenant.id));
             }
-            Event::Telemetry { slowdown: Some(slowdown), .. } => tell(self, &Fact::Slowed(*slowdown)),
+            Event::Telemetry { lease, demand, slowdown } => {
+                if let Some(job) = self.leases.get(lease).map(|held| held.job) {
+                    tell(self, &Fact::Measured { job, demand, slowdown: *slowdown });
+                }
+            }
             Event::LeaseEnded { lease, done, saved, cause } => {
                 if *cause == EndCause::OutOfMemory {
                     tell(self, &Fact::OutOfMemory);
@@ -292,7 +296,7 @@ impl Book {
         if outcome == Outcome::Finished {
             self.lives.push(self.life(&job));
         }
-        tell(self, &Fact::Ended { outcome, spec: &job.spec, runs: job.runs });
+        tell(self, &Fact::Ended { outcome, spec: &job.spec, runs: job.runs, alone: job.alone() });
     }
 
     fn life(&self, job: &Active) -> Life {

@@ -4,8 +4,8 @@
 //! since when. The [`Book`](crate::book::Book) finds that out once for all of them.
 
 use evenhand_core::{
-    Decision, GpuCount, GpuSet, GpuTime, JobId, JobSpec, ModelIndex, Outcome, Ratio, Span, StopReason,
-    TenantId, Time,
+    Decision, Demand, GpuCount, GpuSet, GpuTime, JobId, JobSpec, ModelIndex, Outcome, Ratio, Span,
+    StopReason, TenantId, Time,
 };
 use std::sync::Arc;
 
@@ -52,11 +52,20 @@ pub enum Fact<'a> {
         spec: &'a JobSpec,
         /// Whether it could run somewhere.
         runs: bool,
+        /// What its work would have taken alone on the reference GPU model; zero if unknown.
+        alone: Span,
     },
     /// A job ran out of memory beside others.
     OutOfMemory,
-    /// A job on a shared GPU was measured to be slower than alone by this factor.
-    Slowed(Ratio),
+    /// A job was measured.
+    Measured {
+        /// Which.
+        job: JobId,
+        /// What it asks of its GPUs.
+        demand: &'a Demand,
+        /// How much slower it is than alone, if others may be on its GPUs.
+        slowdown: Option<Ratio>,
+    },
     /// A decision was taken.
     Decided(&'a Decision),
 }

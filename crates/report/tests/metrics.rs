@@ -118,7 +118,7 @@ fn the_json_has_exactly_the_promised_fields_in_order() {
         ftf_fluid_worst ftf_fluid_mean unfair_fluid_fraction jain apps app_rho_worst app_rho_mean app_rho_p50 \
         app_rho_p95 app_unfair_fraction app_rho_share_worst app_unfair_share_fraction app_jain app_jct_mean_s \
         utilisation preemptions lost_gpu_hours \
-        lease_kept_fraction gpu_hours rounds out_of_memory shared_slowdown_mean shared_slowdown_worst \
+        lease_kept_fraction gpu_hours rounds out_of_memory shared_slowdown_mean shared_slowdown_worst busy_fraction \
         pairings_unmeasured decide_ms_p50 decide_ms_p99 cpu_s wall_s peak_rss_mb ledger audit";
     let mut rest = text.as_str();
     for name in promised.split_whitespace() {

@@ -7,12 +7,13 @@ use crate::workload::Workload;
 use crate::world::World;
 use evenhand_core::{
     Abilities, Backend, BackendError, Choice, Command, EngineConfig, Header, LEDGER_VERSION, LedgerWriter,
-    Limits, Plan, Policy, PolicyError, Record, Snapshot, Span, nearest,
+    Limits, Plan, Policy, PolicyError, Predictor, Record, Snapshot, Span, nearest,
 };
 use evenhand_engine::{Engine, Parts, run};
 use evenhand_policies::placement::{DEFAULT_PLACER, PLACERS};
 use evenhand_policies::{DEFAULT_POLICY, NameError, PLANNERS, POLICIES, find};
-use evenhand_predict::{DEFAULT_PREDICTOR, PREDICTORS, PredictorEntry};
+use evenhand_predict::learned::Learned;
+use evenhand_predict::{DEFAULT_PREDICTOR, PREDICTORS, PredictorEntry, with_learned};
 use evenhand_report::{Costs, Report};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::{self, Write};
@@ -29,6 +30,8 @@ pub struct Setup {
     pub placer: Choice,
     /// Who predicts; `None`: whoever suits the policy.
     pub predictor: Option<Choice>,
+    /// Whose slowdowns on shared GPUs are believed: `rule`, `learned`, or a trained model's file; `None`: the rule's.
+    pub sharing: Option<String>,
     /// How the engine works.
     pub engine: EngineConfig,
     /// How long a policy may think.
@@ -57,6 +60,7 @@ impl Default for Setup {
             policy: Choice::named(DEFAULT_POLICY),
             placer: Choice::named(DEFAULT_PLACER),
             predictor: None,
+            sharing: None,
             engine: EngineConfig::default(),
             limits: Limits::default(),
             faults: Faults::default(),
@@ -125,13 +129,23 @@ impl Setup {
         }
     }
 
+    /// Whose beliefs the policy goes by.
+    fn predictor(&self) -> Choice {
+        let predictor = self.predictor.clone();
+        let mut predictor = predictor.unwrap_or_else(|| Choice::named(self.usual_predictor()));
+        if let Some(sharing) = &self.sharing {
+            predictor.parameters.0.insert(SHARING.into(), sharing.clone());
+        }
+        predictor
+    }
+
     /// The first line of this run's ledger.
     pub fn header(&self, abilities: Abilities, world: &str) -> Header {
         Header {
             evenhand: LEDGER_VERSION,
             policy: self.policy.clone(),
             placer: self.placer.clone(),
-            predictor: self.predictor.clone().unwrap_or_else(|| Choice::named(self.usual_predictor())),
+            predictor: self.predictor(),
             seed: self.seed,
             engine: self.engine(),
             limits: self.limits,
@@ -155,6 +169,32 @@ pub enum SetupError {
         /// What is wrong.
         error: evenhand_core::ParameterError,
     },
+    /// No such model of jobs on shared GPUs.
+    #[error("sharing is `{given}`: it is rule, learned, or a model file of `evenhand train` ({what})")]
+    Sharing {
+        /// As given.
+        given: String,
+        /// What is wrong with the file.
+        what: String,
+    },
+}
+
+/// The parameter of every predictor that says whose slowdowns on shared GPUs are believed.
+const SHARING: &str = "sharing";
+
+/// The predictor that is chosen, with its beliefs about shared GPUs.
+fn make_predictor(choice: &Choice) -> Result<Box<dyn Predictor>, SetupError> {
+    let speeds = (find_predictor(&choice.name)?.build)();
+    match choice.parameters.0.get(SHARING).map(String::as_str) {
+        None | Some("rule") => Ok(speeds),
+        Some("learned") => Ok(with_learned(speeds, Learned::shipped())),
+        Some(path) => {
+            let wrong = |what: String| SetupError::Sharing { given: path.to_owned(), what };
+            let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+            let model = Learned::read(&text).map_err(|error| wrong(error.to_string()))?;
+            Ok(with_learned(speeds, model))
+        }
+    }
 }
 
 /// The predictor of this name.
@@ -179,11 +219,10 @@ fn make_engine(
     let made = entry.make(&choice.parameters);
     let policy = made.map_err(|error| SetupError::Parameter { policy: choice.name.clone(), error })?;
     let placer = find(PLACERS, "placer", &header.placer.name)?;
-    let predictor = find_predictor(&header.predictor.name)?;
     Ok(Engine::new(Parts {
         policy: wrap(policy),
         placer: (placer.build)(),
-        predictor: (predictor.build)(),
+        predictor: make_predictor(&header.predictor)?,
         make_policy: Box::new(evenhand_policies::make),
         config: header.engine.clone(),
         limits: header.limits,

@@ -127,16 +127,26 @@ impl Faults {
     }
 
     /// What the submitter says that a job asks of its GPUs, which may be off: all of it by one factor, the memory by another.
-    pub(crate) fn declare_demand(&self, seed: u64, truth: &JobSpec) -> Option<PerModel<Demand>> {
-        let mut declared = **truth.demand.as_ref().filter(|_| self.demand_error > 0.0)?;
-        let mut random = Random::stream(seed ^ truth.id.0.wrapping_mul(0x9e37_79b9), "demand");
+    pub(crate) fn declare_demand(
+        &self,
+        seed: u64,
+        job: JobId,
+        told: &PerModel<Demand>,
+    ) -> Option<PerModel<Demand>> {
+        if self.demand_error <= 0.0 {
+            return None;
+        }
+        let mut declared = *told;
+        let mut random = Random::stream(seed ^ job.0.wrapping_mul(0x9e37_79b9), "demand");
         let busy = random.log_normal(0.0, self.demand_error);
         let memory = random.log_normal(0.0, self.demand_error);
+        let bytes = |bytes: Bytes| Bytes((bytes.0 as f64 * memory) as u64);
         for demand in &mut declared.0 {
             for share in [&mut demand.duty, &mut demand.sm, &mut demand.tensor, &mut demand.bandwidth] {
                 *share = (*share * busy).min(1.0);
             }
-            demand.memory = Estimate::exact(Bytes((demand.memory.mean.0 as f64 * memory) as u64));
+            let Estimate { mean, low, high } = demand.memory;
+            demand.memory = Estimate { mean: bytes(mean), low: bytes(low), high: bytes(high) };
         }
         Some(declared)
     }

@@ -93,6 +93,9 @@ pub struct WorkloadChoice {
     profiles: Option<PathBuf>,
     colocation: Option<PathBuf>,
     unmeasured: Option<String>,
+    foretold: Option<PathBuf>,
+    #[serde(default)]
+    kinds: Vec<String>,
     /// By which jobs that name no profile get one.
     #[serde(default)]
     profiles_seed: u64,
@@ -110,6 +113,7 @@ struct SimulationTable {
     checkpoint: Option<String>,
     placer: Option<String>,
     predictor: Option<String>,
+    sharing: Option<String>,
     declares_modes: Option<bool>,
     seeds: Vec<u64>,
     faults: Faults,
@@ -214,21 +218,7 @@ impl Scenario {
         if self.simulation.declares_modes == Some(false) {
             workload.withhold_modes();
         }
-        if choice.profiles.is_some() || choice.colocation.is_some() {
-            let path = |name: &Option<PathBuf>| name.as_ref().map(|name| self.folder.join(name));
-            let (profiles, pairs) = (path(&choice.profiles), path(&choice.colocation));
-            let mut tables = Colocation::open(profiles.as_deref(), pairs.as_deref())?;
-            match choice.unmeasured.as_deref() {
-                None | Some("rule") => {}
-                Some("like-measured") => tables = tables.like_measured(),
-                Some(text) => {
-                    let allowed = "it is rule or like-measured";
-                    return Err(InputError::field(0, "unmeasured", text, allowed).within(&self.path));
-                }
-            }
-            let applied = tables.apply(&mut workload, cluster, choice.profiles_seed);
-            applied.map_err(|error| error.within(&self.path))?;
-        }
+        self.share(&mut workload, cluster)?;
         self.name_tenants(&mut workload, cluster)?;
         self.check_tenants(&workload, cluster)?;
         for table in &self.tenant {
@@ -238,6 +228,34 @@ impl Scenario {
             }
         }
         Ok(workload)
+    }
+
+    /// Lets jobs be of the kinds, and do to each other on one GPU, what its tables say.
+    fn share(&self, workload: &mut Workload, cluster: &ClusterSpec) -> Result<(), InputError> {
+        let choice = &self.workload;
+        let path = |name: &Option<PathBuf>| name.as_ref().map(|name| self.folder.join(name));
+        let (profiles, pairs) = (path(&choice.profiles), path(&choice.colocation));
+        if profiles.is_none() && (choice.foretold.is_some() || !choice.kinds.is_empty()) {
+            return Err(InputError::whole(&self.path, "`foretold` and `kinds` are about `profiles`"));
+        }
+        if profiles.is_none() && pairs.is_none() {
+            return Ok(());
+        }
+        let mut tables = Colocation::open(profiles.as_deref(), pairs.as_deref())?;
+        match choice.unmeasured.as_deref() {
+            None | Some("rule") => {}
+            Some("like-measured") => tables = tables.like_measured(),
+            Some(text) => {
+                let allowed = "it is rule or like-measured";
+                return Err(InputError::field(0, "unmeasured", text, allowed).within(&self.path));
+            }
+        }
+        if let Some(foretold) = path(&choice.foretold) {
+            tables = tables.foretold(&foretold)?;
+        }
+        let applied = tables.of_kinds(&choice.kinds);
+        let applied = applied.and_then(|tables| tables.apply(workload, cluster, choice.profiles_seed));
+        applied.map_err(|error| error.within(&self.path))
     }
 
     /// The files that belong to its trace.
@@ -281,7 +299,11 @@ impl Scenario {
             return Err(InputError::field(0, "round", "0s", "a round takes time").within(&self.path));
         }
         let semantics = self.semantics()?;
-        Ok(Setup { engine, faults: table.faults.clone(), placer, predictor, semantics, ..usual })
+        let sharing = table.sharing.as_ref().map(|name| match name.as_str() {
+            "rule" | "learned" => name.clone(),
+            file => self.folder.join(file).display().to_string(),
+        });
+        Ok(Setup { engine, faults: table.faults.clone(), placer, predictor, sharing, semantics, ..usual })
     }
 
     /// Whose rules of time it follows.
@@ -365,7 +387,8 @@ impl Scenario {
             }
             let has_jobs = workload.jobs.iter().any(|job| job.truth.tenant == tenant.id);
             let has_members = workload.tenants.iter().any(|other| other.parent == Some(tenant.id));
-            if !has_jobs && !has_members {
+            let is_named = self.tenant.iter().any(|table| table.name == tenant.name);
+            if is_named && !has_jobs && !has_members {
                 return wrong("a tenant", &tenant.name, "no job of the workload belongs to it".into());
             }
         }

@@ -1,7 +1,7 @@
 //! Work to be done: who submits what, and when.
 
 use crate::{Curve, PairTruth, Recipe, Reports};
-use evenhand_core::{App, Choice, JobSpec, Span, Tenant, Time};
+use evenhand_core::{App, Choice, Demand, JobSpec, PerModel, Span, Tenant, Time};
 use std::sync::Arc;
 
 /// One job of a workload.
@@ -21,12 +21,23 @@ pub struct SimJob {
     pub curve: Option<Arc<Curve>>,
     /// The kind of job that it was measured as: what it does to others on its GPU is looked up by this name.
     pub profile: Option<Arc<str>>,
+    /// What its submitter says that it asks of each GPU model, where that is not the truth.
+    pub foretold: Option<Arc<PerModel<Demand>>>,
 }
 
 impl SimJob {
     /// A job that is what its specification says, and is never given up.
     pub fn new(submit: Time, truth: Arc<JobSpec>) -> Self {
-        Self { submit, truth, cancel: None, recipe: None, announces: true, curve: None, profile: None }
+        Self {
+            submit,
+            truth,
+            cancel: None,
+            recipe: None,
+            announces: true,
+            curve: None,
+            profile: None,
+            foretold: None,
+        }
     }
 
     /// A job that trains until its loss reaches the target of `declared`, or its declared work, the limit, is done.

@@ -18,6 +18,12 @@ use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
+/// Megabytes of a process on a GPU that no framework counts: those of its context. Not measured.
+const CONTEXT_MB: f64 = 500.0;
+
+/// How the files of graphs end.
+const GRAPH: &str = ".onnx.gz";
+
 /// What can be wrong with a folder of profiles.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
@@ -89,7 +95,7 @@ pub struct Seen {
     pub tensor: f64,
     /// Memory bandwidth in use, percent.
     pub dram: f64,
-    /// Memory reserved by the allocator, in megabytes.
+    /// Memory reserved by the allocator and that of the context, in megabytes.
     pub memory_mb: f64,
 }
 
@@ -131,7 +137,7 @@ impl Dataset {
             }
             let architecture = row.text("architecture")?;
             if !models.contains_key(architecture) {
-                models.insert(architecture.to_owned(), model(folder, architecture)?);
+                models.insert(architecture.to_owned(), graph(folder, architecture)?);
             }
             let told = told(&row, &models[architecture], gpu)?;
             let seen = Seen { step_ms: shortest[&name], ..seen(&row)? };
@@ -157,6 +163,28 @@ impl Dataset {
             found.pairs.push(Pair { mode, who: [one, other], slowdown });
         }
         Ok(found)
+    }
+
+    /// The same without some families, and without the pairs that have a part in them.
+    pub fn without(&self, families: &[String]) -> Self {
+        let kept = |profile: &Profile| !families.contains(&profile.family);
+        let mut places: Vec<Option<usize>> = Vec::new();
+        let mut profiles = Vec::new();
+        for profile in &self.profiles {
+            places.push(kept(profile).then_some(profiles.len()));
+            profiles.extend(kept(profile).then(|| profile.clone()));
+        }
+        let pair = |pair: &Pair| {
+            let [one, other] = pair.who;
+            Some(Pair { who: [places[one]?, places[other]?], ..pair.clone() })
+        };
+        let pairs = self.pairs.iter().filter_map(pair).collect();
+        let digest = if families.is_empty() {
+            self.digest.clone()
+        } else {
+            format!("{} without {}", self.digest, families.join(", "))
+        };
+        Self { digest, profiles, pairs }
     }
 
     /// The families, each once.
@@ -203,7 +231,7 @@ fn seen(row: &Row<'_>) -> Result<Seen, DataError> {
         occupancy: row.number("occupancy")?,
         tensor: row.number("tensor")?,
         dram: row.number("dram")?,
-        memory_mb: row.positive("reserved_mb")?,
+        memory_mb: row.positive("reserved_mb")? + CONTEXT_MB,
     })
 }
 
@@ -220,8 +248,19 @@ fn told(row: &Row<'_>, model: &Model, gpu: &Gpu) -> Result<Told, DataError> {
     Ok(Told::of(&costs, gpu, precision, optimiser))
 }
 
-fn model(folder: &Path, architecture: &str) -> Result<Model, DataError> {
-    let path = folder.join("graphs").join(format!("{architecture}.onnx.gz"));
+/// The names of all architectures of which a folder of profiles has a graph.
+pub fn architectures(folder: &Path) -> Result<Vec<String>, DataError> {
+    let path = folder.join("graphs");
+    let entries = std::fs::read_dir(&path).map_err(|error| DataError::File { path: path.clone(), error })?;
+    let name = |entry: std::fs::DirEntry| entry.file_name().to_str()?.strip_suffix(GRAPH).map(str::to_owned);
+    let mut names: Vec<String> = entries.filter_map(Result::ok).filter_map(name).collect();
+    names.sort();
+    if names.is_empty() { Err(DataError::Empty { path }) } else { Ok(names) }
+}
+
+/// Reads the graph of an architecture from a folder of profiles.
+pub fn graph(folder: &Path, architecture: &str) -> Result<Model, DataError> {
+    let path = folder.join("graphs").join(format!("{architecture}{GRAPH}"));
     let failed = |error| DataError::File { path: path.clone(), error };
     let mut bytes = Vec::new();
     GzDecoder::new(File::open(&path).map_err(failed)?).read_to_end(&mut bytes).map_err(failed)?;

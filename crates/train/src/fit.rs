@@ -35,6 +35,12 @@ pub fn pair_options() -> Options {
 
 /// Fits everything.
 pub fn fit(data: &Dataset, gpu: &str) -> Learned {
+    let time_slicing = slowdown(data, SharingMode::TimeSlicing);
+    Learned { time_slicing, mps: slowdown(data, SharingMode::Mps), ..alone(data, gpu) }
+}
+
+/// Fits what is foretold of a job alone.
+pub fn alone(data: &Dataset, gpu: &str) -> Learned {
     let told: Vec<&Profile> = data.profiles.iter().filter(|profile| !profile.has_gaps).collect();
     let grown = |target: &dyn Fn(&Profile) -> f64| trees_of(&told, target, &graph_options());
     Learned {
@@ -49,8 +55,7 @@ pub fn fit(data: &Dataset, gpu: &str) -> Learned {
         tensor: grown(&|profile| profile.seen.tensor.ln_1p()),
         bandwidth: grown(&|profile| profile.seen.dram.ln_1p()),
         memory: memory(&data.profiles.iter().collect::<Vec<_>>()),
-        time_slicing: slowdown(data, SharingMode::TimeSlicing),
-        mps: slowdown(data, SharingMode::Mps),
+        ..Learned::default()
     }
 }
 

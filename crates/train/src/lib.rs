@@ -4,7 +4,8 @@ pub mod boost;
 pub mod dataset;
 pub mod fit;
 pub mod folds;
+pub mod foretold;
 pub mod linear;
 pub mod study;
 
-pub use dataset::{DataError, Dataset, Pair, Profile, Seen};
+pub use dataset::{DataError, Dataset, Pair, Profile, Seen, architectures, graph};

@@ -5,7 +5,7 @@ use crate::dataset::{Dataset, Profile};
 use crate::fit;
 use crate::folds::{by_lot, by_name, held_out};
 use crate::linear::Linear;
-use evenhand_core::{Demand, DemandSharing, Estimate, SharingMode};
+use evenhand_core::{Demand, DemandSharing, SharingMode};
 use evenhand_predict::learned::{Trees, feature_names, pair_features};
 
 /// What the Horus paper says it looks at.
@@ -136,7 +136,7 @@ pub fn demand(profile: &Profile) -> Demand {
         sm: profile.seen.sm / 100.0,
         tensor: profile.seen.tensor / 100.0,
         bandwidth: profile.seen.dram / 100.0,
-        memory: Estimate::default(),
+        ..Demand::default()
     }
 }
 

@@ -84,13 +84,17 @@ fn adjusted(args: &Compare, setups: Vec<Setup>, scenario: Option<&Path>) -> Resu
             let mut setup = Setup { seed, ..setup.clone() };
             setup.placer = args.placer.as_deref().map_or(setup.placer, Choice::named);
             setup.predictor = args.predictor.as_deref().map(Choice::named).or(setup.predictor);
+            setup.sharing = args.sharing.clone().or(setup.sharing);
             setup.use_published_variant();
             if adjusted.iter().all(|known| (known.seed, &known.policy) != (seed, &setup.policy)) {
                 adjusted.push(setup);
             }
         }
     }
-    let flags = !args.policy.is_empty() || args.placer.is_some() || args.predictor.is_some();
+    let flags = !args.policy.is_empty()
+        || args.placer.is_some()
+        || args.predictor.is_some()
+        || args.sharing.is_some();
     for setup in &adjusted {
         inputs::check(setup, scenario.filter(|_| !flags))?;
     }

@@ -44,6 +44,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Bench(Bench::Share(args)) => bench::share::run(&args),
         Command::Bench(Bench::Auction(args)) => bench::auction::run(&args),
         Command::Bench(Bench::Plan(args)) => bench::plan::run(&args),
+        Command::Bench(Bench::Predict(args)) => bench::predict::run(&args),
         Command::BenchOne(args) => bench::run_one(&args),
         Command::Completions(args) => completions::run(&args),
     }

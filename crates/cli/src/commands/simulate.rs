@@ -43,6 +43,7 @@ fn setup(args: &Simulate) -> Result<Setup> {
     setup.policy = inputs::only(&args.policy, &args.set)?;
     setup.placer = args.placer.as_deref().map_or(setup.placer, Choice::named);
     setup.predictor = args.predictor.as_deref().map(Choice::named).or(setup.predictor);
+    setup.sharing.clone_from(&args.sharing);
     setup.seed = args.seed;
     setup.use_published_variant();
     inputs::check(&setup, None)?;

@@ -7,13 +7,25 @@ use crate::table::{Side, Table};
 use anyhow::Result;
 use evenhand_core::SharingMode;
 use evenhand_train::study::{self, Memory, Score};
-use evenhand_train::{Dataset, fit};
+use evenhand_train::{Dataset, fit, foretold};
 use serde_json::{Value, json};
 
 /// Reads profiles, studies, fits and writes.
 pub fn run(args: &Train) -> Result<()> {
     let place = args.profiles.display();
     let data = Dataset::read(&args.profiles, args.gpu).map_err(|error| wrong(&place, error.to_string()))?;
+    if let Some(family) = args.leave_out.iter().find(|family| !data.families().contains(&family.as_str())) {
+        let known = data.families().join(", ");
+        return Err(wrong("--leave-out", format!("no family is called {family:?}; there are {known}")));
+    }
+    let kept = data.without(&args.leave_out);
+    if kept.families().len() < 2 {
+        return Err(wrong(&place, "at least two families are needed: one tells how good the other is"));
+    }
+    if let Some(path) = &args.foretold {
+        output::write_file(path, &foretold::table(&foretold::foretold(&data), args.gpu.name))?;
+    }
+    let data = kept;
     let model = fit::fit(&data, args.gpu.name);
     if let Some(path) = &args.out {
         output::write_file(path, &(serde_json::to_string(&model)? + "\n"))?;

@@ -113,9 +113,9 @@ fn key(snapshot: &Snapshot, (index, job): (JobIndex, &Job), market: &Market, at:
     key.push(job.spec.memory.unwrap_or_default().0);
     key.extend(market.speedups.row(at).iter().map(|speed| speed.to_bits()));
     for model in snapshot.cluster.model_indices() {
-        let Demand { duty, sm, tensor, bandwidth, memory } = *demand(snapshot, index, model);
+        let Demand { duty, sm, tensor, bandwidth, memory, class } = *demand(snapshot, index, model);
         key.extend([duty, sm, tensor, bandwidth].map(f64::to_bits));
-        key.push(memory.high.0);
+        key.extend([memory.high.0, u64::from(class.0)]);
     }
     key
 }

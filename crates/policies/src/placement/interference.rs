@@ -1,7 +1,8 @@
 //! Interference-aware: seats as `topology` does, then puts jobs that got nothing beside those that did, where every contract holds.
 //!
 //! ```text
-//! a job granted whole GPUs may be slowed down to 1 / 1.1 of its speed: that is what it is entitled to here
+//! a job granted whole GPUs may be slowed down to the rate of its fair share:  e = x_t / g_t , at most 1 / 1.1
+//!     x_t  what weighted max-min fairness gives its tenant of all GPUs ;   g_t  what the tenant's active jobs ask for
 //! a guest comes to a GPU only if, at the ninetieth percentile of the believed slowdown, everybody there keeps within its contract
 //! and the upper ends of all memories fit; among such GPUs and the two modes, where the sum of normalised speeds grows most
 //! ```
@@ -13,19 +14,20 @@
 use super::topology::Topology;
 use super::{InOrder, PlacerEntry};
 use evenhand_core::{
-    Bytes, FreeIndex, GpuId, GpuSet, Grant, Guest, Job, JobId, JobIndex, LeaseState, NodeId, Placement,
-    Placer, Ratio, Sharing, SharingMode, Snapshot,
+    Bytes, FreeIndex, GpuId, GpuSet, Grant, Guest, Job, JobId, JobIndex, LeaseState, NodeId, Opening,
+    Placement, Placer, Ratio, Sharing, SharingMode, Snapshot, TenantId,
 };
+use evenhand_fairness::water_fill;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) const ENTRY: PlacerEntry = PlacerEntry {
     name: "interference",
-    summary: "As topology; then jobs that got nothing share GPUs wherever nobody is slowed down beyond 1.1.",
+    summary: "As topology; then jobs that got nothing share GPUs wherever everybody keeps the rate of its fair share.",
     build: || Box::new(Interference(InOrder(Topology))),
 };
 
-/// How much a job that was granted whole GPUs may be slowed down by guests.
-const SLOWDOWN_MAX: f64 = 1.1;
+/// By how much guests may slow down a job that was granted whole GPUs, however few jobs there are.
+const SLOWDOWN_LEAST: f64 = 1.1;
 
 /// Free memory that is left on a GPU after a guest has come.
 const MARGIN: Bytes = Bytes(500 << 20);
@@ -40,9 +42,19 @@ impl Placer for Interference {
         self.0.place(snapshot, room, grants)
     }
 
-    fn opens(&self) -> Option<Sharing> {
-        let slowdown_max = Ratio::new(SLOWDOWN_MAX).unwrap_or_default();
-        Some(Sharing::Beside { slowdown_max, mode: SharingMode::Mps })
+    fn opens(&self, snapshot: &Snapshot) -> Option<Opening> {
+        let mut asked: BTreeMap<TenantId, f64> = BTreeMap::new();
+        for (_, job) in snapshot.jobs.iter() {
+            *asked.entry(job.spec.tenant).or_default() += f64::from(job.spec.gpus.min.0);
+        }
+        let usable = snapshot.cluster.nodes.iter().map(|node| node.usable().count());
+        let capacity = f64::from(usable.sum::<u32>());
+        let parties: Vec<(f64, f64)> =
+            asked.iter().map(|(tenant, gpus)| (snapshot.tenants.weight(*tenant).get(), *gpus)).collect();
+        let fair = water_fill(&parties, capacity);
+        let ratio = |value: f64| Ratio::new(value.max(SLOWDOWN_LEAST)).unwrap_or(Ratio::UNLIMITED);
+        let entitled = asked.iter().zip(fair).map(|((tenant, gpus), share)| (*tenant, ratio(gpus / share)));
+        Some(Opening { mode: SharingMode::Mps, contracts: entitled.collect(), usual: ratio(1.0) })
     }
 
     fn share(&self, snapshot: &Snapshot, spare: &[Grant]) -> Vec<Guest> {

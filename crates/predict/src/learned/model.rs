@@ -167,6 +167,7 @@ impl Learned {
             tensor: percent(&self.tensor),
             bandwidth: percent(&self.bandwidth),
             memory: Estimate { mean: bytes(mb), low: bytes(mb), high: bytes(mb * self.memory.upper) },
+            ..Demand::default()
         };
         Foretold { step_ms, demand }
     }
@@ -192,14 +193,9 @@ pub fn pair_features(own: &Demand, other: &Demand, mode: SharingMode) -> [f64; P
     [own.duty, own.sm, own.tensor, own.bandwidth, other.duty, other.sm, other.tensor, other.bandwidth, prior]
 }
 
-impl Interference for Learned {
-    fn slowdown(
-        &self,
-        own: &Demand,
-        others: &[&Demand],
-        _model: &GpuModel,
-        mode: SharingMode,
-    ) -> Estimate<Ratio> {
+impl Learned {
+    /// How much a job is slowed down among others.
+    pub fn among(&self, own: &Demand, others: &[&Demand], mode: SharingMode) -> Estimate<Ratio> {
         let learned = match mode {
             SharingMode::TimeSlicing => &self.time_slicing,
             SharingMode::Mps => &self.mps,
@@ -214,6 +210,18 @@ impl Interference for Learned {
         let ratio = |value: f64| Ratio::new(value.max(1.0)).unwrap_or(Ratio::ONE);
         Estimate { mean: ratio(slow), low: Ratio::ONE, high: ratio(slow * learned.high) }
     }
+}
+
+impl Interference for Learned {
+    fn slowdown(
+        &self,
+        own: &Demand,
+        others: &[&Demand],
+        _model: &GpuModel,
+        mode: SharingMode,
+    ) -> Estimate<Ratio> {
+        self.among(own, others, mode)
+    }
 
     fn version(&self) -> &str {
         &self.trained_on
@@ -225,7 +233,7 @@ mod tests {
     use super::*;
 
     fn demand(duty: f64, sm: f64) -> Demand {
-        Demand { duty, sm, tensor: 0.1, bandwidth: 0.2, memory: Estimate::default() }
+        Demand { duty, sm, tensor: 0.1, bandwidth: 0.2, ..Demand::default() }
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! record). `utilisation` is the GPU-time of leases over the GPU-time of capacity, both from the first submission to
 //! the last end of a job.
 //!
-//! Two things can lift utilisation above 1, and neither is hidden: a shared GPU counts once for every lease on it, and
-//! leases on a draining or suspect node count although the node no longer counts as capacity.
+//! A shared GPU counts once. One thing can lift utilisation above 1, and is not hidden: leases on a draining or suspect node count
+//! although the node no longer counts as capacity.
 
 use super::{Entry, Fold, reading};
 use crate::book::Book;

@@ -231,10 +231,12 @@ impl World {
         if let Some(speeds) = self.workload.reports.of(&truth) {
             declared.get_or_insert_with(|| (*truth).clone()).speeds = Some(speeds);
         }
-        if let Some(demand) = self.faults.declare_demand(self.seed, &truth) {
+        let told = job.foretold.as_ref().or(truth.demand.as_ref());
+        let misjudged = told.and_then(|told| self.faults.declare_demand(self.seed, truth.id, told));
+        if let Some(demand) = misjudged.map(Arc::new).or_else(|| job.foretold.clone()) {
             let spec = declared.get_or_insert_with(|| (*truth).clone());
             // What was declared of memory alone would be the truth.
-            (spec.demand, spec.memory) = (Some(Arc::new(demand)), None);
+            (spec.demand, spec.memory) = (Some(demand), None);
         }
         if !job.announces && !truth.regimes.is_empty() {
             declared.get_or_insert_with(|| (*truth).clone()).regimes.clear();

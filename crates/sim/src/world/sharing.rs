@@ -52,16 +52,17 @@ impl World {
         }
     }
 
-    /// Tells the engine what is measured of a job that shares a GPU.
+    /// Tells the engine what is measured of a job, and beside others how slow it is.
     pub(super) fn measure(&mut self, lease: LeaseId) {
         let Some(run) = self.running.get(&lease).filter(|run| self.measures && !run.stopping) else { return };
-        if run.lease.sharing == Sharing::Alone {
+        let alone = run.lease.sharing == Sharing::Alone;
+        if alone && run.truth.demand.is_none() {
             return;
         }
         let observed = self.observed(run.lease.job);
         let worst = observed.iter().max_by_key(|seen| seen.slowdown.key());
         if let Some(Observed { demand, slowdown, .. }) = worst.copied() {
-            self.ready.push_back(Event::Telemetry { lease, demand, slowdown: Some(slowdown) });
+            self.ready.push_back(Event::Telemetry { lease, demand, slowdown: (!alone).then_some(slowdown) });
         }
     }
 }

@@ -3,6 +3,7 @@
 pub mod auction;
 mod bids;
 pub mod plan;
+pub mod predict;
 mod scale;
 pub mod share;
 mod throughput;

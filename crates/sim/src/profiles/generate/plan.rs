@@ -44,7 +44,7 @@ const CORRECTIONS: usize = 3;
 impl Plan {
     /// Refuses what makes no sense; finds the rate.
     pub fn new(profile: &Profile, wanted: Wanted) -> Result<Self, InputError> {
-        check(&wanted)?;
+        Self::check(&wanted)?;
         let fits = |gpus: u32| wanted.gpus.is_none_or(|most| gpus <= most);
         let sizes: Vec<_> = profile.sizes.iter().filter(|(gpus, _)| fits(*gpus)).copied().collect();
         if sizes.is_empty() {
@@ -77,6 +77,28 @@ impl Plan {
         Random::stream(plan.wanted.seed, "ranks").shuffle(&mut plan.gpu_time_weights);
         plan.find_rate();
         Ok(plan)
+    }
+
+    /// Refuses what makes no sense, or says the same twice.
+    pub fn check(wanted: &Wanted) -> Result<(), InputError> {
+        within(&[
+            ("jobs", wanted.jobs.unwrap_or(1) as f64, 1.0, 1e9),
+            ("days", wanted.days.unwrap_or(1.0), 0.001, 36_500.0),
+            ("gpus", wanted.gpus.unwrap_or(1).into(), 1.0, 1e6),
+            ("load", wanted.load.unwrap_or(1.0), 0.001, 1000.0),
+        ])?;
+        let missing = |field: &str, allowed: &str| Err(InputError::field(0, field, "", allowed));
+        match (wanted.jobs, wanted.days, wanted.load, wanted.gpus) {
+            (None, None, ..) => missing("jobs", "either `jobs` or `days` must be given"),
+            (_, _, Some(_), None) => missing("gpus", "`load` needs the number of GPUs"),
+            (Some(_), Some(days), Some(_), _) => Err(InputError::field(
+                0,
+                "days",
+                days,
+                "`jobs` and `load` settle how long the work lasts: leave one of the three out",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The expected value over jobs of something that depends on GPUs and seconds.
@@ -213,27 +235,6 @@ fn listed(numbers: &[f64]) -> String {
 
 fn zipf(count: u32, slope: f64) -> Vec<f64> {
     (1..=count.max(1)).map(|rank| f64::from(rank).powf(-slope)).collect()
-}
-
-fn check(wanted: &Wanted) -> Result<(), InputError> {
-    within(&[
-        ("jobs", wanted.jobs.unwrap_or(1) as f64, 1.0, 1e9),
-        ("days", wanted.days.unwrap_or(1.0), 0.001, 36_500.0),
-        ("gpus", wanted.gpus.unwrap_or(1).into(), 1.0, 1e6),
-        ("load", wanted.load.unwrap_or(1.0), 0.001, 1000.0),
-    ])?;
-    let missing = |field: &str, allowed: &str| Err(InputError::field(0, field, "", allowed));
-    match (wanted.jobs, wanted.days, wanted.load, wanted.gpus) {
-        (None, None, ..) => missing("jobs", "either `jobs` or `days` must be given"),
-        (_, _, Some(_), None) => missing("gpus", "`load` needs the number of GPUs"),
-        (Some(_), Some(days), Some(_), _) => Err(InputError::field(
-            0,
-            "days",
-            days,
-            "`jobs` and `load` settle how long the work lasts: leave one of the three out",
-        )),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

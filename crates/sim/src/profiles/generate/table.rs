@@ -1,7 +1,7 @@
 //! Work of a profile as a scenario asks for it: made in memory, so that batch sizes that change are kept.
 
 use super::{Plan, Wanted};
-use crate::input::{InputError, within};
+use crate::input::InputError;
 use crate::profiles::{PROFILES, find};
 use crate::{ClusterSpec, Workload};
 use evenhand_core::nearest;
@@ -13,8 +13,10 @@ use serde::Deserialize;
 pub struct ProfileTable {
     /// The profile.
     pub name: String,
-    /// How many jobs.
-    pub jobs: u64,
+    /// How many jobs; without a number, as many as come in `days`.
+    pub jobs: Option<u64>,
+    /// For how long jobs come.
+    pub days: Option<f64>,
     /// The GPUs that the load is relative to; those of the cluster if none are given.
     pub gpus: Option<u32>,
     /// GPU-time asked for, over GPU-time there is until the last submission; without it, the published rate.
@@ -33,16 +35,23 @@ impl ProfileTable {
             let allowed = format!("it is one of {}{near}", known.join(", "));
             return Err(InputError::field(0, "the name of a profile", &self.name, allowed));
         }
-        within(&[("jobs", self.jobs as f64, 1.0, 1e8), ("load", self.load.unwrap_or(1.0), 0.001, 1000.0)])
+        Plan::check(&self.wanted(1, 1))
+    }
+
+    fn wanted(&self, gpus: u32, seed: u64) -> Wanted {
+        Wanted {
+            seed: self.seed.unwrap_or(seed),
+            jobs: self.jobs,
+            days: self.days,
+            gpus: Some(self.gpus.unwrap_or(gpus)),
+            load: self.load,
+        }
     }
 
     /// Makes the work for a cluster. `seed` is that of the run.
     pub fn generate(&self, cluster: &ClusterSpec, seed: u64) -> Result<Workload, InputError> {
         self.check()?;
         let profile = find(&self.name).expect("it was just looked up");
-        let gpus = self.gpus.unwrap_or_else(|| cluster.gpus());
-        let seed = self.seed.unwrap_or(seed);
-        let wanted = Wanted { seed, jobs: Some(self.jobs), days: None, gpus: Some(gpus), load: self.load };
-        Plan::new(profile, wanted)?.trace().bind(cluster)
+        Plan::new(profile, self.wanted(cluster.gpus(), seed))?.trace().bind(cluster)
     }
 }
