@@ -194,21 +194,38 @@ pub fn pair_features(own: &Demand, other: &Demand, mode: SharingMode) -> [f64; P
 }
 
 impl Learned {
-    /// How much a job is slowed down among others.
-    pub fn among(&self, own: &Demand, others: &[&Demand], mode: SharingMode) -> Estimate<Ratio> {
-        let learned = match mode {
+    fn slowdowns(&self, mode: SharingMode) -> &SlowdownModel {
+        match mode {
             SharingMode::TimeSlicing => &self.time_slicing,
             SharingMode::Mps => &self.mps,
-        };
-        let beside = |other: &&Demand| {
-            let slow = learned.trees.value(&pair_features(own, other, mode)).exp().max(1.0);
-            (slow, DemandSharing::rule(own, &[other], mode))
-        };
-        let worst = others.iter().map(beside).max_by(|a, b| a.0.total_cmp(&b.0));
+        }
+    }
+
+    /// How much a job is slowed down beside one other.
+    pub fn beside(&self, own: &Demand, other: &Demand, mode: SharingMode) -> f64 {
+        self.slowdowns(mode).trees.value(&pair_features(own, other, mode)).exp().max(1.0)
+    }
+
+    /// How much a job is slowed down among others.
+    pub fn among(&self, own: &Demand, others: &[&Demand], mode: SharingMode) -> Estimate<Ratio> {
+        self.among_by(own, others, mode, |other| self.beside(own, other, mode))
+    }
+
+    /// The same, where `beside` says how much the job is slowed down beside each of them.
+    pub fn among_by(
+        &self,
+        own: &Demand,
+        others: &[&Demand],
+        mode: SharingMode,
+        beside: impl Fn(&Demand) -> f64,
+    ) -> Estimate<Ratio> {
+        let both = |other: &&Demand| (beside(other), DemandSharing::rule(own, &[other], mode));
+        let worst = others.iter().map(both).max_by(|a, b| a.0.total_cmp(&b.0));
         let Some((slow, alone)) = worst else { return Estimate::exact(Ratio::ONE) };
         let slow = slow * DemandSharing::rule(own, others, mode) / alone;
         let ratio = |value: f64| Ratio::new(value.max(1.0)).unwrap_or(Ratio::ONE);
-        Estimate { mean: ratio(slow), low: Ratio::ONE, high: ratio(slow * learned.high) }
+        let high = ratio(slow * self.slowdowns(mode).high);
+        Estimate { mean: ratio(slow), low: Ratio::ONE, high }
     }
 }
 

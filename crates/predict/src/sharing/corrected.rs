@@ -3,7 +3,7 @@
 use crate::learned::Learned;
 use evenhand_core::{Demand, DemandClass, Estimate, GpuModel, Interference, Ratio, SharingMode};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// After so many measurements older ones begin to fade.
 const REMEMBERED: f64 = 20.0;
@@ -13,6 +13,9 @@ const DOUBT_OWN: f64 = 2.0;
 const DOUBT_PAIR: f64 = 0.5;
 /// A belief is told anew when it has moved by more than this.
 const TOLERANCE: f64 = 0.01;
+
+/// As many pairs are remembered; then all are forgotten.
+const PAIRS_MAX: usize = 100_000;
 
 /// Whose slowdown, and whether side by side.
 type Own = (DemandClass, bool);
@@ -93,10 +96,15 @@ struct Told {
     count: f64,
 }
 
+/// What trees see of a pair, and whether side by side.
+type Seen = ([u64; 4], [u64; 4], bool);
+
 /// A trained model, and by how much it is off.
 #[derive(Clone)]
 pub(super) struct Corrected {
     model: Arc<Learned>,
+    /// What trees said, because they are asked the same at every decision.
+    said: Arc<Mutex<BTreeMap<Seen, f64>>>,
     own: BTreeMap<Own, f64>,
     pairs: BTreeMap<Pair, Told>,
 }
@@ -104,12 +112,23 @@ pub(super) struct Corrected {
 impl Corrected {
     /// Of which nothing is known to be off.
     pub(super) fn of(model: Arc<Learned>) -> Self {
-        Self { model, own: BTreeMap::new(), pairs: BTreeMap::new() }
+        Self { model, said: Arc::default(), own: BTreeMap::new(), pairs: BTreeMap::new() }
     }
 
     /// The slowdown that trees say.
-    pub(super) fn uncorrected(&self, own: &Demand, others: &[&Demand], mode: SharingMode) -> f64 {
-        self.model.among(own, others, mode).mean.get()
+    pub(super) fn uncorrected(&self, own: &Demand, others: &[&Demand], mode: SharingMode) -> Estimate<Ratio> {
+        self.model.among_by(own, others, mode, |other| self.beside(own, other, mode))
+    }
+
+    fn beside(&self, own: &Demand, other: &Demand, mode: SharingMode) -> f64 {
+        let shares =
+            |demand: &Demand| [demand.duty, demand.sm, demand.tensor, demand.bandwidth].map(f64::to_bits);
+        let seen = (shares(own), shares(other), mode == SharingMode::Mps);
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() >= PAIRS_MAX {
+            said.clear();
+        }
+        *said.entry(seen).or_insert_with(|| self.model.beside(own, other, mode))
     }
 
     /// What is known of a job beside another: the pair, the job beside anybody, or nothing.
@@ -128,7 +147,7 @@ impl Interference for Corrected {
         _model: &GpuModel,
         mode: SharingMode,
     ) -> Estimate<Ratio> {
-        let learned = self.model.among(own, others, mode);
+        let learned = self.uncorrected(own, others, mode);
         let mps = mode == SharingMode::Mps;
         let told: Vec<Told> = others.iter().map(|other| self.told(own, other, mps)).collect();
         let Some(count) = told.iter().map(|told| told.count).reduce(f64::min) else { return learned };

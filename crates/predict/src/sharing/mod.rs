@@ -161,7 +161,7 @@ impl WithLearned {
             let turns = sitting.iter().any(|sitting| sitting.mode == SharingMode::TimeSlicing);
             let mode = if turns { SharingMode::TimeSlicing } else { SharingMode::Mps };
             let all: Vec<&Demand> = others.iter().collect();
-            let believed = self.corrected.uncorrected(&own, &all, mode);
+            let believed = self.corrected.uncorrected(&own, &all, mode).mean.get();
             (!others.is_empty()).then_some((believed, own, others, mode))
         });
         let worst = worst.max_by(|a, b| a.0.total_cmp(&b.0));
