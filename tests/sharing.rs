@@ -4,9 +4,9 @@
 
 use evenhand_core::{
     Backend, Bytes, Choice, Cluster, Command, Demand, EndCause, EngineConfig, Estimate, Event, Forecast,
-    GpuId, GpuModel, Interference, Job, JobId, JobSpec, MetricRepository, ModelIndex, Moved, Note, PerModel,
-    Policy, Predictor, Random, Ratio, Record, Sample, Sharing, SharingMode, Span, Tenant, TenantId, Time,
-    Work,
+    GpuId, GpuModel, Host, Interference, Job, JobId, JobSpec, MetricRepository, ModelIndex, Moved, Note,
+    PerModel, Policy, Predictor, Random, Ratio, Record, Sample, Sharing, SharingMode, Span, Tenant, TenantId,
+    Time, Work,
 };
 use evenhand_engine::{Engine, Parts};
 use evenhand_policies::placement::PLACERS;
@@ -102,6 +102,27 @@ fn a_pair_that_nobody_measured_follows_its_demands_and_is_counted() {
     let (ends, _) = play(parts, &mut world);
     assert_eq!(ends, [(0, 125.0), (1, 125.0)].into(), "1 + 0.5 x 0.5");
     assert_eq!(unmeasured.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn jobs_share_a_gpu_only_where_cores_and_main_memory_are_enough_for_both() {
+    for name in ["packing", "lucid", "horus", "horus-plus"] {
+        for (cores, ram, together) in
+            [(12, 0, true), (11, 0, false), (0, 8, true), (0, 7, false), (0, 0, true)]
+        {
+            let mut cluster = machines(1);
+            cluster.nodes[0].host = Host { cores_milli: cores * 1000, ram: Bytes(ram) };
+            let mut workload = work(&[("c", 100), ("c", 100)], &cluster);
+            for job in &mut workload.jobs {
+                Arc::make_mut(&mut job.truth).host = Host { cores_milli: 6000, ram: Bytes(4) };
+            }
+            let mut world = world(&cluster, workload);
+            let parts = parts_with(policy(name), EngineConfig::default(), world.abilities());
+            let (ends, _) = play(parts, &mut world);
+            let expected = if together { [125.0, 125.0] } else { [100.0, 200.0] };
+            assert_eq!(ends, BTreeMap::from([(0, expected[0]), (1, expected[1])]), "{name}, {cores}, {ram}");
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::fill::Room;
 use evenhand_core::{
-    Bytes, Demand, GpuId, GpuSet, Grant, Job, JobId, JobIndex, LeaseState, ModelIndex, NodeId,
+    Bytes, Demand, GpuId, GpuSet, Grant, Host, Job, JobId, JobIndex, LeaseState, ModelIndex, NodeId,
     ParameterError, ParameterSpec, Parameters, Ratio, Reason, Sharing, SharingMode, Site, Snapshot,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +55,8 @@ pub(super) struct Desks<'a> {
     snapshot: &'a Snapshot,
     room: Room<'a>,
     gpus: Vec<Desk>,
+    /// Cores and main memory that are left on every node.
+    hosts: Vec<Host>,
     mode: SharingMode,
     jobs_max: usize,
 }
@@ -64,7 +66,11 @@ impl<'a> Desks<'a> {
     pub fn new(snapshot: &'a Snapshot, mode: SharingMode, jobs_max: usize) -> Self {
         let mut sharers: BTreeMap<GpuId, Vec<JobId>> = BTreeMap::new();
         let mut promised: BTreeSet<GpuId> = BTreeSet::new();
+        let mut hosts: Vec<Host> = snapshot.cluster.nodes.iter().map(|node| node.host).collect();
         for lease in snapshot.leases.iter() {
+            if let Some(job) = snapshot.jobs.by_id(lease.job) {
+                lease.gpus.iter().for_each(|gpu| use_up(&mut hosts[gpu.node.index()], job.spec.host));
+            }
             if lease.state == LeaseState::Waiting {
                 promised.extend(lease.gpus.iter());
             } else if lease.sharing != Sharing::Alone {
@@ -89,7 +95,7 @@ impl<'a> Desks<'a> {
                 desks.push(Desk { gpu, model: node.model, memory, slots, residents });
             }
         }
-        Self { snapshot, room: Room::left_over(snapshot), gpus: desks, mode, jobs_max }
+        Self { snapshot, room: Room::left_over(snapshot), gpus: desks, hosts, mode, jobs_max }
     }
 
     /// Puts a job on as many GPUs of one model as it needs, where `cost` is least; GPUs without a cost are out of the question.
@@ -113,6 +119,7 @@ impl<'a> Desks<'a> {
                 });
             let costs: Vec<(f64, usize)> =
                 open.filter_map(|(at, desk)| Some((told(cost(at, desk, &own)?), at))).collect();
+            let costs = self.within_hosts(costs, job.spec.host);
             match self.cheapest(costs, job.spec.gpus.min.0 as usize) {
                 Some((total, chosen)) if best.as_ref().is_none_or(|(least, ..)| total < *least - 1e-9) => {
                     best = Some((total, model, chosen));
@@ -135,12 +142,26 @@ impl<'a> Desks<'a> {
         models
     }
 
-    /// The cheapest so many GPUs and what they cost in all; among equals, those on the fewest nodes.
-    fn cheapest(&self, mut costs: Vec<(f64, usize)>, need: usize) -> Option<(f64, Vec<usize>)> {
+    /// In the order of their costs, of every node no more GPUs than its cores and main memory are enough for.
+    fn within_hosts(&self, mut costs: Vec<(f64, usize)>, each: Host) -> Vec<(f64, usize)> {
+        costs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut left: BTreeMap<NodeId, usize> = BTreeMap::new();
+        costs.retain(|(_, at)| {
+            let node = self.gpus[*at].gpu.node;
+            let known = self.snapshot.cluster.nodes[node.index()].host;
+            let left = left.entry(node).or_insert_with(|| enough_for(known, self.hosts[node.index()], each));
+            let enough = *left > 0;
+            *left = left.saturating_sub(1);
+            enough
+        });
+        costs
+    }
+
+    /// The cheapest so many GPUs, of costs in order, and what they cost in all; among equals, those on the fewest nodes.
+    fn cheapest(&self, costs: Vec<(f64, usize)>, need: usize) -> Option<(f64, Vec<usize>)> {
         if costs.len() < need || need == 0 {
             return None;
         }
-        costs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let total = costs[..need].iter().map(|(cost, _)| cost).sum();
         let edge = costs[need - 1].0;
         let (mut chosen, mut equal) = (Vec::new(), Vec::new());
@@ -193,6 +214,7 @@ impl<'a> Desks<'a> {
         let gpus = GpuSet::of(chosen.iter().map(|at| self.gpus[*at].gpu));
         for at in chosen {
             self.gpus[*at].residents.push((job.spec.id, own));
+            use_up(&mut self.hosts[self.gpus[*at].gpu.node.index()], job.spec.host);
             if !shares {
                 self.gpus[*at].slots = 0;
             }
@@ -202,6 +224,21 @@ impl<'a> Desks<'a> {
         let beside = Sharing::Beside { slowdown_max: Ratio::UNLIMITED, mode: self.mode };
         if shares { Grant { sharing: beside, ..grant } } else { grant }
     }
+}
+
+/// What is left of a node's cores and main memory after one more GPU of a job.
+fn use_up(left: &mut Host, each: Host) {
+    left.cores_milli = left.cores_milli.saturating_sub(each.cores_milli);
+    left.ram = Bytes(left.ram.0.saturating_sub(each.ram.0));
+}
+
+/// For how many GPUs of a job the rest of a node is enough. What is not known of a node is no reason to refuse.
+fn enough_for(known: Host, left: Host, each: Host) -> usize {
+    let times = |known: u64, left: u64, each: u64| {
+        if known == 0 || each == 0 { usize::MAX } else { (left / each) as usize }
+    };
+    let cores = times(known.cores_milli.into(), left.cores_milli.into(), each.cores_milli.into());
+    cores.min(times(known.ram.0, left.ram.0, each.ram.0))
 }
 
 /// A cost that is no number is a high one: whatever is believed of a job, it has to run somewhere.

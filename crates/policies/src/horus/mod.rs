@@ -3,14 +3,13 @@
 //! ```text
 //! (3)  min sum_j sum_g Cost_jg X_jg                      Cost: see `cost.rs`, eq. (7) to (10)
 //! (4)  sum_g X_jg = RQ_j                                 all GPUs of a gang or none
-//! (5)  sum_j memory_j X_jg + 500 MiB <= capacity_g       upper ends of the predictions; at most 3 jobs on a GPU
+//! (5)  sum_j memory_j X_jg + 500 MiB <= capacity_g       upper ends of the predictions; at most 3 jobs on a GPU; likewise cores and main memory of nodes
 //! ```
 //!
 //! `horus` looks at the five jobs that ask least of their GPUs and places the first that fits, over and over. `horus-plus` sorts jobs that
 //! look alike into queues, and takes from each by its weight (`queues.rs`). Nobody is ever interrupted.
 //!
-//! Differs from the paper: no CPU or main memory in (5), because the engine keeps no account of them; utilisation is the predicted duty;
-//! no bound is put on the slowdown of anybody, as in the paper, so every lease lets others come. Jobs that never consented, and jobs that
+//! Utilisation is the predicted duty. No bound is put on the slowdown of anybody, as in the paper, so every lease lets others come. Jobs that never consented, and jobs that
 //! have run out of memory beside others, get GPUs of their own. A gang takes GPUs of one model, the one where it costs least.
 
 mod cost;
