@@ -22,6 +22,11 @@ pub fn run(args: &Train) -> Result<()> {
     if kept.families().len() < 2 {
         return Err(wrong(&place, "at least two families are needed: one tells how good the other is"));
     }
+    for (name, mode) in [("time-slicing", SharingMode::TimeSlicing), ("mps", SharingMode::Mps)] {
+        if kept.pairs.iter().all(|pair| pair.mode != mode) {
+            return Err(wrong(&place, format!("no pair under {name} is left to learn from")));
+        }
+    }
     if let Some(path) = &args.foretold {
         output::write_file(path, &foretold::table(&foretold::foretold(&data), args.gpu.name))?;
     }
