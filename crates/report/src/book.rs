@@ -311,6 +311,7 @@ impl Book {
             submitted: job.submitted,
             ended: self.now,
             alone: job.alone(),
+            pace: self.machines.pace(&job.spec),
             active_mean,
         }
     }

@@ -98,6 +98,22 @@ impl Machines {
         speeds
     }
 
+    /// The speed of a job over all GPUs, on average, against that on the reference GPU model (or on its fastest, if it cannot run there): what
+    /// an equal part of every model is worth to it. 1 where there is one model, or where it can run nowhere.
+    pub fn pace(&self, spec: &JobSpec) -> f64 {
+        if self.models_seen().count() <= 1 {
+            return 1.0;
+        }
+        let speeds = self.speeds(spec);
+        let reference = spec.speed(ModelIndex(0)).get();
+        let against = if reference > 0.0 { reference } else { speeds.values().fold(0.0, f64::max) };
+        let all: GpuCount = self.most.values().sum();
+        let sum: f64 =
+            self.most.values().zip(speeds.values()).map(|(gpus, speed)| f64::from(gpus.0) * speed).sum();
+        let pace = sum / (f64::from(all.0) * against);
+        if pace.is_finite() && pace > 0.0 { pace } else { 1.0 }
+    }
+
     /// The GPU model of a node.
     pub fn model(&self, node: NodeId) -> ModelIndex {
         self.rows.get(node.index()).map_or(ModelIndex(0), |row| row.model)
@@ -134,6 +150,22 @@ impl Machine {
 mod tests {
     use super::*;
     use evenhand_core::{Node, RackId};
+
+    #[test]
+    fn an_equal_part_of_every_model_is_worth_their_mean_speed() {
+        let mut machines = Machines::default();
+        let node = |id, model| Event::NodeUp(Node::new(NodeId(id), RackId(0), ModelIndex(model), 4));
+        let mut spec = JobSpec::new(evenhand_core::JobId(0), evenhand_core::TenantId(0), 1, None);
+        let mut speeds = PerModel::all(evenhand_core::Rate::ONE);
+        speeds.0[1] = evenhand_core::Rate::new(0.25).unwrap();
+        spec.speeds = Some(speeds);
+        machines.take(&node(0, 0));
+        assert!((machines.pace(&spec) - 1.0).abs() < 1e-12);
+        machines.take(&node(1, 1));
+        assert!((machines.pace(&spec) - 0.625).abs() < 1e-12);
+        machines.take(&node(2, 1));
+        assert!((machines.pace(&spec) - 0.5).abs() < 1e-12);
+    }
 
     #[test]
     fn capacity_follows_the_health_of_nodes() {

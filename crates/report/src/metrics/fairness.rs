@@ -5,7 +5,8 @@
 //! - `ftf_*`: JCT / (T_excl x max(1, N/M)), with N the number of jobs submitted in the ledger;
 //! - `ftf_dynamic_*`: the same with N the mean number of active jobs during the job's life;
 //! - `ftf_fluid_*`: JCT / JCT under fluid fair sharing of the same finished jobs on M GPUs, a job counting with the
-//!   least GPUs it takes. Below 1 the job did better than if the cluster had been divided evenly at every instant;
+//!   least GPUs it takes and holding an equal part of every GPU model. Below 1 the job did better than if the cluster had been divided evenly at
+//!   every instant;
 //! - `unfair_*fraction`: the share of jobs whose ratio is above 1.05;
 //! - `jain`: Jain's index of (JCT under fluid fair sharing) / JCT: 1 if all jobs gained or lost alike.
 
@@ -44,7 +45,10 @@ pub fn ratios(book: &Book) -> Vec<Ratios<'_>> {
     let known: Vec<&Life> = book.lives.iter().filter(|life| life.alone > Span::ZERO).collect();
     let jobs: Vec<FluidJob> = known
         .iter()
-        .map(|life| FluidJob { arrival: life.submitted, alone: life.alone, gang: GpuCount(life.gang) })
+        .map(|life| {
+            let alone = Span::from_seconds(life.alone.seconds() / life.pace);
+            FluidJob { arrival: life.submitted, alone, gang: GpuCount(life.gang) }
+        })
         .collect();
     let finishes = fluid_finishes(&jobs, capacity);
     let rows = known.into_iter().zip(finishes).map(|(life, finish)| {
