@@ -180,8 +180,11 @@ impl OriginalWorld {
         let mut declared = (*job.truth).clone();
         if let Some(recipe) = &job.recipe {
             self.training.insert(declared.id, Training::new(recipe, Work::from_steps(1.0)));
-            // The batch size at the start is known; nobody announces how it will change.
-            declared.regimes = vec![RegimeSpec { from: Work::ZERO, batch: recipe.batch, speed: Ratio::ONE }];
+            if !job.announces {
+                // The batch size at the start is known; nobody announces how it will change.
+                let first = RegimeSpec { from: Work::ZERO, batch: recipe.batch, speed: Ratio::ONE };
+                declared.regimes = vec![first];
+            }
         } else {
             // These rules know no regimes but those of recipes.
             declared.regimes.clear();

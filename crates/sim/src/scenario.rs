@@ -115,6 +115,7 @@ struct SimulationTable {
     predictor: Option<String>,
     sharing: Option<String>,
     declares_modes: Option<bool>,
+    announces_regimes: Option<bool>,
     seeds: Vec<u64>,
     faults: Faults,
 }
@@ -217,6 +218,9 @@ impl Scenario {
         workload.set_restart(self.restart()?);
         if self.simulation.declares_modes == Some(false) {
             workload.withhold_modes();
+        }
+        if self.simulation.announces_regimes == Some(true) {
+            workload.announce_regimes();
         }
         self.share(&mut workload, cluster)?;
         self.name_tenants(&mut workload, cluster)?;
@@ -387,6 +391,7 @@ impl Scenario {
             }
             let has_jobs = workload.jobs.iter().any(|job| job.truth.tenant == tenant.id);
             let has_members = workload.tenants.iter().any(|other| other.parent == Some(tenant.id));
+            // A made-up workload may know more tenants than happen to come up in it.
             let is_named = self.tenant.iter().any(|table| table.name == tenant.name);
             if is_named && !has_jobs && !has_members {
                 return wrong("a tenant", &tenant.name, "no job of the workload belongs to it".into());
@@ -527,6 +532,7 @@ const KEYS: &[&str] = &[
     "placer",
     "predictor",
     "declares_modes",
+    "announces_regimes",
     "seeds",
     "semantics",
     "faults",

@@ -106,6 +106,11 @@ impl Workload {
         }
     }
 
+    /// Lets every job say beforehand when its batch size will change: what exact forecasts would be like.
+    pub fn announce_regimes(&mut self) {
+        self.jobs.iter_mut().for_each(|job| job.announces = true);
+    }
+
     /// Gives every job that says nothing else these costs of stopping and starting again.
     pub fn set_restart(&mut self, restart: evenhand_core::Restart) {
         for job in &mut self.jobs {
