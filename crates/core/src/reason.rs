@@ -44,6 +44,12 @@ pub enum Reason {
     LeaseRuns,
     /// Nobody with a better claim can use the GPUs.
     LeftOver,
+    /// Its promise leaves it no time to wait.
+    LeastSlack,
+    /// The last of the work would be done later if it waited.
+    BeforeHorizon,
+    /// Its promise is due before those of the others.
+    EarliestPromise,
     /// The last valid plan stands.
     CarriedOver,
     /// The best assignment of waiting jobs to GPUs starts it later.
@@ -58,6 +64,10 @@ pub enum Reason {
     NotAsked,
     /// Its party has received all that it is owed, and the policy lends nothing.
     NoClaim,
+    /// Jobs that are closer to being late have the GPUs, and its promise can wait.
+    HasTime,
+    /// Jobs that would be later still have the GPUs; its promise is in danger.
+    AtRisk,
     /// Not enough free GPUs.
     NoRoom,
     /// Enough free GPUs, but not within the spread allowed.
@@ -96,12 +106,17 @@ impl Reason {
             Self::LeaseRuns => "its lease is not over yet",
             Self::LeftOver => "nobody with a better claim can use the GPUs",
             Self::MatchedLater => "the best assignment of GPUs starts it later",
+            Self::LeastSlack => "its promise leaves it no time to wait",
+            Self::BeforeHorizon => "the last of the work would be done later if it waited",
+            Self::EarliestPromise => "its promise is due before those of the others",
             Self::CarriedOver => "the last valid plan stands",
             Self::Outbid => "its app bid in the auction, and others won",
             Self::NoBid => "its app could not use what was offered",
             Self::OthersFirst => "other jobs of its app come first",
             Self::NotAsked => "apps that are worse off were asked first",
             Self::NoClaim => "its party has received all that it is owed",
+            Self::HasTime => "others have less time to lose, and its promise can still be kept",
+            Self::AtRisk => "others would be later still; its promise is in danger",
             Self::NoRoom => "not enough GPUs are free",
             Self::Fragmented => "enough GPUs are free, but not close enough together",
             Self::BehindLarger => "an earlier job does not fit yet, and nobody may overtake it",

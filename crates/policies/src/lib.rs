@@ -15,6 +15,7 @@ mod gandiva_fair;
 mod gavel;
 mod gavel_rounds;
 mod gittins;
+mod horizon;
 mod horus;
 mod isolated;
 mod las;
@@ -23,6 +24,7 @@ mod oef_cooperative;
 mod oef_noncooperative;
 mod partial_allocation;
 pub mod placement;
+mod promise;
 mod published;
 mod registry;
 mod shockwave;
@@ -30,6 +32,7 @@ mod srsf;
 mod srtf;
 mod themis;
 mod tiresias;
+mod view;
 
 pub use registry::{Divide, DivideError, Entry, NameError, Promise, Registered, find, make};
 
@@ -66,6 +69,7 @@ pub const POLICIES: &[Entry] = &[
     themis::GREEDY,
     shockwave::ENTRY,
     shockwave::PLUS,
+    promise::ENTRY,
     horus::ENTRY,
     horus::PLUS,
     horus::packing::ENTRY,
@@ -73,7 +77,8 @@ pub const POLICIES: &[Entry] = &[
 ];
 
 /// Policies that plan ahead, and whose beliefs they plan with unless told otherwise.
-pub const PLANNERS: &[(&str, &str)] = &[("shockwave", "dirichlet"), ("shockwave-plus", "regimes")];
+pub const PLANNERS: &[(&str, &str)] =
+    &[("shockwave", "dirichlet"), ("shockwave-plus", "regimes"), ("promise", "regimes")];
 
 /// The policy of someone who chose none.
 pub const DEFAULT_POLICY: &str = "las";

@@ -3,9 +3,9 @@
 
 use super::fair_finish::FairFinish;
 use super::foresight::foreseen;
-use super::horizon::Horizon;
-use super::view::{View, private_part};
 use crate::fill::Room;
+use crate::horizon::Horizon;
+use crate::view::{View, private_part};
 use evenhand_core::{
     Ahead, GpuCount, Grant, Job, JobId, Memory, ModelIndex, Occasion, Others, Plan, PolicyError, Quality,
     Reason, Site, Snapshot, Span,
@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// The room of the horizon for what cannot be packed.
+const ROOM: f64 = 0.02;
 
 /// What a window is planned for, and what is done with what it leaves.
 pub(super) trait Objective {
@@ -80,7 +83,8 @@ impl Pace {
             books.fair.renew(snapshot, &views);
         }
         if !jobs.is_subset(&books.jobs) {
-            books.horizon.renew(snapshot, &views);
+            let work = views.iter().map(|view| (view.gang, view.left_s));
+            books.horizon.renew(snapshot.now, snapshot.cluster.capacity_total(), ROOM, work);
         }
         let changed = self.follows && batches != books.batches;
         if jobs != books.jobs || changed || books.age >= self.replan.min(self.rounds as u64) {

@@ -5,7 +5,7 @@
 //! Fbar_i  = momentum (mean of F_i over the rounds) + (1 - momentum) (the last F_i)
 //! ```
 
-use super::view::{View, private_part};
+use crate::view::{View, private_part};
 use evenhand_core::{JobId, Snapshot, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@
 //! ```
 
 use super::ahead::Outlook;
-use super::view::private_part;
+use crate::view::private_part;
 use evenhand_core::{Foreseen, Span, Time, Turns};
 use evenhand_solve::WindowPlan;
 

@@ -16,17 +16,15 @@
 mod ahead;
 mod fair_finish;
 mod foresight;
-mod horizon;
 mod plus;
-mod view;
 
 pub(crate) use plus::ENTRY as PLUS;
 
 use crate::registry::{Entry, Promise};
+use crate::view::{View, private_part};
 use ahead::{Objective, Outlook, Pace};
 use evenhand_core::{Limits, ParameterError, ParameterSpec, Parameters, Plan, Policy, PolicyError, Snapshot};
 use evenhand_solve::{PublishedJob, Window, WindowItem};
-use view::{View, private_part};
 
 const ROUND: ParameterSpec = ParameterSpec {
     name: "round",

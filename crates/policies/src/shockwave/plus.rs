@@ -16,9 +16,9 @@
 //! idle GPUs go to whoever is late, then to whoever needs longest.
 
 use super::ahead::{Objective, Outlook, Pace};
-use super::view::View;
 use super::{REPLAN, ROUND, pace};
 use crate::registry::{Entry, Promise};
+use crate::view::View;
 use evenhand_core::{Limits, ParameterSpec, Plan, Policy, PolicyError, Snapshot};
 use evenhand_solve::{Window, WindowItem};
 

@@ -8,25 +8,29 @@
 //!
 //! R is what is expected, Rhigh what one in ten exceeds: a long job taken for a short one is found out when it is too late.
 
-use super::view::View;
-use evenhand_core::{Snapshot, Span, Time};
+use evenhand_core::{GpuCount, Span, Time};
 use serde::{Deserialize, Serialize};
-
-/// eps: room for what cannot be packed.
-const ROOM: f64 = 0.02;
 
 /// C.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Horizon(Time);
+pub(crate) struct Horizon(Time);
 
 impl Horizon {
-    /// Work has arrived.
-    pub fn renew(&mut self, snapshot: &Snapshot, views: &[View<'_>]) {
-        let gpus = f64::from(snapshot.cluster.capacity_total().0.max(1));
-        let longest_s = views.iter().map(|view| view.left_s).fold(0.0, f64::max);
-        let spread_s = views.iter().map(|view| view.left_s * f64::from(view.gang)).sum::<f64>() / gpus;
-        let needed = Span::from_seconds((1.0 + ROOM) * longest_s.max(spread_s));
-        self.0 = self.0.max(snapshot.now + needed);
+    /// Work has arrived: this much is there now, each job with its gang and the seconds that it needs.
+    /// `room` is eps, for what cannot be packed.
+    pub fn renew(&mut self, now: Time, gpus: GpuCount, room: f64, jobs: impl Iterator<Item = (u32, f64)>) {
+        let (mut longest_s, mut area_s) = (0.0_f64, 0.0);
+        for (gang, left_s) in jobs {
+            longest_s = longest_s.max(left_s);
+            area_s += left_s * f64::from(gang);
+        }
+        let spread_s = area_s / f64::from(gpus.0.max(1));
+        self.0 = self.0.max(now + Span::from_seconds((1.0 + room) * longest_s.max(spread_s)));
+    }
+
+    /// C, in seconds since the start of the run.
+    pub fn seconds(self) -> f64 {
+        self.0.seconds()
     }
 
     /// How many of the next rounds a job that needs so long must have, not to pass it.

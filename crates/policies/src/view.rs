@@ -7,7 +7,7 @@ const EPOCHS: f64 = 100.0;
 
 /// One job.
 #[derive(Clone, Debug)]
-pub(super) struct View<'a> {
+pub(crate) struct View<'a> {
     pub index: JobIndex,
     pub job: &'a Job,
     /// g: its gang.
@@ -102,7 +102,7 @@ fn done_seconds(job: &Job, done: f64, now: f64) -> f64 {
 }
 
 /// s: the part of its time that a job would run with a private part of the cluster.
-pub(super) fn private_part(snapshot: &Snapshot, jobs: usize) -> f64 {
+pub(crate) fn private_part(snapshot: &Snapshot, jobs: usize) -> f64 {
     let GpuCount(gpus) = snapshot.cluster.capacity_total();
     (f64::from(gpus) / jobs.max(1) as f64).min(1.0)
 }

@@ -1,0 +1,113 @@
+//! Each job with its promise: what is looked at when GPUs are given away.
+
+use super::fluid::{Fluid, Member};
+use crate::view::View;
+use evenhand_core::{GpuCount, JobId, JobState, Snapshot};
+use std::collections::BTreeSet;
+
+/// A job and its promise. Seconds of work are seconds on GPUs of average speed.
+pub(super) struct Case<'a> {
+    pub view: View<'a>,
+    /// Its speed on the GPUs of the cluster, on average, against that on its fastest model.
+    pub pace: f64,
+    /// Whether anything is known of its size.
+    pub sized: bool,
+    /// R: expected to be left.
+    pub left_s: f64,
+    /// As much as may well be left: one in ten needs more.
+    pub high_s: f64,
+    /// T: from the first step to the last.
+    pub total_s: f64,
+    /// Lost if it is stopped and started again.
+    pub restart_s: f64,
+    pub runs: bool,
+    /// When its fair share would have finished it, in seconds since the start of the run.
+    pub promise_s: f64,
+    /// What the virtual system is to have given it by now.
+    pub since_s: f64,
+}
+
+impl<'a> Case<'a> {
+    /// All jobs that may be granted GPUs, by number; their promises are yet to come.
+    pub fn all(snapshot: &'a Snapshot) -> Vec<Self> {
+        let gpus = f64::from(snapshot.cluster.capacity_total().0.max(1));
+        let parts: Vec<f64> = snapshot
+            .cluster
+            .model_indices()
+            .map(|model| f64::from(snapshot.cluster.capacity(model).0) / gpus)
+            .collect();
+        View::all(snapshot).into_iter().map(|view| Self::new(snapshot, view, &parts)).collect()
+    }
+
+    fn new(snapshot: &'a Snapshot, view: View<'a>, parts: &[f64]) -> Self {
+        let forecast = snapshot.forecast(view.index);
+        let pace: f64 = view.rates.iter().zip(parts).map(|(rate, part)| rate * part).sum();
+        // A job that can run nowhere now has no pace; its promise does not matter.
+        let pace = if pace > 0.0 { pace } else { 1.0 };
+        let over_s = overrun_s(snapshot, &view);
+        let (left_s, high_s) = (view.left_s.max(over_s) / pace, view.left_high_s.max(over_s) / pace);
+        let runs = snapshot.leases.of_job(Some(view.job)).is_some_and(evenhand_core::Lease::is_lasting);
+        Self {
+            pace,
+            sized: forecast.total.is_some(),
+            left_s,
+            high_s,
+            total_s: view.done_s / pace + left_s,
+            restart_s: forecast.restart.mean.seconds(),
+            runs,
+            promise_s: f64::INFINITY,
+            since_s: snapshot.now.seconds(),
+            view,
+        }
+    }
+
+    pub fn id(&self) -> JobId {
+        self.view.job.spec.id
+    }
+
+    /// GPU-seconds that are expected to be left.
+    pub fn work(&self) -> f64 {
+        f64::from(self.view.gang) * self.left_s
+    }
+}
+
+/// Of a job that has done more than was expected of it, as much again as it is over: nobody is believed to be all but done for ever.
+fn overrun_s(snapshot: &Snapshot, view: &View<'_>) -> f64 {
+    let Some(total) = snapshot.forecast(view.index).total else { return 0.0 };
+    let done = snapshot.done(view.index, view.job);
+    let over = done.less(total.mean).steps();
+    if over > 0.0 { view.done_s * over / done.steps() } else { 0.0 }
+}
+
+/// Brings the virtual system up to now, and tells every job its promise. Whether somebody came.
+pub(super) fn promise(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>]) -> bool {
+    let gpus: GpuCount = snapshot.cluster.capacity_total();
+    let elapsed_s = snapshot.now.since(fluid.then()).seconds();
+    fluid.advance(snapshot.now, gpus);
+    let active: BTreeSet<JobId> = cases.iter().map(Case::id).collect();
+    // Whoever is gone needs no more than it had; whoever is on hold has no share.
+    let held = |id: &JobId| snapshot.jobs.by_id(*id).is_some_and(|job| job.state == JobState::Held);
+    fluid.members.retain(|id, member| active.contains(id) || !member.is_over() && !held(id));
+    for (_, member) in fluid.members.iter_mut().filter(|(id, _)| !active.contains(*id)) {
+        member.leave(elapsed_s);
+    }
+    let mut came = false;
+    for case in cases.iter_mut() {
+        let id = case.id();
+        let before_s = case.total_s - case.left_s;
+        let member = fluid.members.entry(id).or_insert_with(|| {
+            came = true;
+            Member::new(case.view.gang, case.view.job.spec.tenant, snapshot.now, before_s)
+        });
+        (member.done_s, member.runs, case.since_s) = (before_s, case.runs, member.since_s);
+        member.revise(case.total_s - member.before_s);
+    }
+    for member in fluid.members.values_mut() {
+        member.weight = snapshot.tenants.weight(member.tenant).get();
+    }
+    let finishes = fluid.finishes(gpus);
+    for case in cases {
+        case.promise_s = finishes.get(&case.id()).copied().unwrap_or(f64::INFINITY);
+    }
+    came
+}

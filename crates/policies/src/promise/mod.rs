@@ -1,0 +1,160 @@
+//! The promise: every job is done by when its fair share alone would have it done, and all the freedom that leaves is spent on speed.
+//!
+//! ```text
+//! promise   P_i   the end of job i in a virtual system in which everybody present holds its fair share (`fluid.rs`)
+//! due       d_i = max( a_i + (1 + theta) (P_i - a_i) , now + R_i )      theta a tolerance ;  what cannot be kept is moved to what can
+//! slack     S(t)  GPU-time until t that nobody needs to be done when due (`slack.rs`)
+//! risk      rho_i = (now + tau + Rhigh_i - a_i) / ((1 + theta) (P_i - a_i))    how late job i may be if it waits for another round
+//! horizon   C     by when all the work that is there can be done, fixed when work arrives (`horizon.rs`)
+//! ```
+//!
+//! Who runs, in this order, as far as there are GPUs (`order.rs`):
+//!
+//! 1. whoever is at risk, rho_i > 1, the largest first: where not all promises can be kept, they are broken evenly, as parts of fair times;
+//! 2. whoever would pass the horizon by waiting for another round, C - now - Rhigh_i < tau;
+//! 3. the smallest R_i sqrt(g_i), as far as it can be lent what it takes: S(t) >= g_i tau for every t before its own latest start;
+//! 4. the others, the earliest due first.
+//!
+//! On which GPU model: those who run are exchanged between models as long as sum_i omega_i ln(r_ij / max_j r_ij) grows, with omega_i larger the
+//! closer job i is to its due (`matching.rs`).
+//!
+//! R_i is the expected time left, Rhigh_i what one in ten exceeds. Of a job of unknown size as much is expected to be left as it has done: it
+//! comes in the order of least attained service, and no risk is seen in a size that nobody knows.
+
+mod case;
+mod fluid;
+mod matching;
+mod order;
+mod slack;
+
+use crate::fill::{PREEMPT_ANYTIME, Preempt, Room};
+use crate::horizon::Horizon;
+use crate::registry::{Entry, Promise};
+use case::{Case, promise};
+use evenhand_core::{
+    Limits, Memory, Occasion, Others, ParameterSpec, Plan, Policy, PolicyError, Snapshot, Span,
+};
+use fluid::Fluid;
+use order::{Desk, Heard};
+use serde::{Deserialize, Serialize};
+
+const TOLERANCE: ParameterSpec = ParameterSpec {
+    name: "tolerance",
+    default: "0.1",
+    summary: "how much later than promised a job may be, as a part of its fair time, 0 to 1: the freedom that speed comes from",
+};
+const HORIZON: ParameterSpec = ParameterSpec {
+    name: "horizon",
+    default: "0.03",
+    summary: "room in the horizon, as a part of the time that all the work takes at least; 100: no horizon",
+};
+const ROUND: ParameterSpec = ParameterSpec {
+    name: "round",
+    default: "120s",
+    summary: "the length of a round where the world ends rounds itself (that of the run under --semantics original)",
+};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "promise",
+    summary: "Every job is done by when its fair share would have it done; the rest is spent on speed.",
+    paper: "ours, after Fair Sojourn Protocol, SIGMETRICS 2003",
+    promises: &[Promise::WorkConserving],
+    parameters: &[TOLERANCE, HORIZON, PREEMPT_ANYTIME, ROUND],
+    divide: None,
+    build: |parameters| {
+        Ok(Box::new(Promised {
+            tolerance: parameters.number(&TOLERANCE, 0.0, 1.0)?,
+            horizon: parameters.number(&HORIZON, 0.0, 100.0)?,
+            preempt: Preempt::read(parameters, &PREEMPT_ANYTIME)?,
+            round: parameters.span(&ROUND)?,
+        }))
+    },
+};
+
+struct Promised {
+    /// theta.
+    tolerance: f64,
+    /// eps of the horizon.
+    horizon: f64,
+    preempt: Preempt,
+    round: Span,
+}
+
+/// What is remembered from decision to decision.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Books {
+    fluid: Fluid,
+    horizon: Horizon,
+    /// tau: the length of a round.
+    round: Span,
+}
+
+impl Policy for Promised {
+    fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
+        let kept = snapshot.previous.as_ref().and_then(|plan| plan.memory.recall::<Books>());
+        let mut books = kept.map_or_else(Books::default, |books| (*books).clone());
+        let mut cases = Case::all(snapshot);
+        if promise(snapshot, &mut books.fluid, &mut cases) {
+            let work = cases.iter().map(|case| (case.view.gang, case.left_s));
+            books.horizon.renew(snapshot.now, snapshot.cluster.capacity_total(), self.horizon, work);
+        }
+        books.round = self.length(snapshot, books.round);
+        let plan = self.plan(snapshot, &cases, &books);
+        Ok(Plan { memory: Memory::new(books), ..plan })
+    }
+}
+
+impl Promised {
+    /// The length of a round: the engine's, unless the world ends rounds itself.
+    fn length(&self, snapshot: &Snapshot, before: Span) -> Span {
+        let next = snapshot.next_round.since(snapshot.now);
+        match snapshot.occasion {
+            Occasion::Regular if next > Span::ZERO => next,
+            _ if before > Span::ZERO => before,
+            _ => self.round,
+        }
+    }
+
+    fn plan(&self, snapshot: &Snapshot, cases: &[Case<'_>], books: &Books) -> Plan {
+        let due = self.preempt.is_due(snapshot);
+        let room = || if due { Room::whole(snapshot) } else { Room::left_over(snapshot) };
+        let mut desk = Desk::new(self.tolerance, snapshot, cases, books);
+        let mut claims = desk.claims();
+        claims.retain(|claim| due || cases[claim.at].view.job.is_queued());
+        let mut heard = desk.hear(claims, &mut room());
+        if snapshot.cluster.models.len() > 1 {
+            let omega: Vec<f64> = (0..cases.len()).map(|at| desk.omega(at)).collect();
+            matching::exchange(snapshot, cases, &omega, &mut heard.granted);
+            heard = seat(snapshot, cases, heard, &mut room());
+        }
+        let others = if due { Others::Release } else { Others::Keep };
+        let refused =
+            heard.refused.iter().map(|(claim, why)| (cases[claim.at].id(), desk.why(claim.at, *why)));
+        let refused = refused.collect();
+        let grants = heard.granted.into_iter().map(|(_, grant)| grant).collect();
+        Plan { others, grants, refused, ..Plan::default() }
+    }
+}
+
+/// Grants everybody the model that it was given. That fits model by model, but limits of tenants may be in the way, and room may have
+/// come free for somebody who had none.
+fn seat(snapshot: &Snapshot, cases: &[Case<'_>], heard: Heard, room: &mut Room<'_>) -> Heard {
+    let mut seated = Heard::default();
+    let mut again = Vec::new();
+    for (claim, grant) in heard.granted {
+        let view = &cases[claim.at].view;
+        let on = grant.model(snapshot);
+        match on.and_then(|model| room.grant_on(view.index, view.job, model, claim.reason)) {
+            Some(grant) => seated.granted.push((claim, grant)),
+            None => again.push(claim),
+        }
+    }
+    for claim in again.into_iter().chain(heard.refused.into_iter().map(|(claim, _)| claim)) {
+        let view = &cases[claim.at].view;
+        match room.grant(view.index, view.job, claim.reason) {
+            Ok(grant) => seated.granted.push((claim, grant)),
+            Err(why) => seated.refused.push((claim, why)),
+        }
+    }
+    seated
+}

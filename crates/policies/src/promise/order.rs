@@ -1,0 +1,166 @@
+//! Who runs: claims in the order in which they are heard, and what each of them takes from the others.
+
+use super::Books;
+use super::case::Case;
+use super::slack::Slack;
+use crate::fill::Room;
+use evenhand_core::{Grant, Occasion, Reason, Snapshot};
+
+/// Between rounds, a job that runs gives way only to one that is this much smaller, or to one at risk that has this much more to lose.
+const INTERRUPTED_FOR: f64 = 2.0;
+const RISKED_FOR: f64 = 1.2;
+/// At a round, a job at risk that runs gives way only to one that has this much more to lose.
+const STOPPED_FOR: f64 = 1.02;
+/// A job that runs and was at risk counts as such until its risk is below this.
+const STILL_AT_RISK: f64 = 0.95;
+
+/// The weight of the speed of a job whose due is upon it, against one with all the time in the world.
+const OMEGA_MAX: f64 = 20.0;
+
+/// A job's place in the order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claim {
+    /// Its place among the cases.
+    pub at: usize,
+    pub reason: Reason,
+}
+
+/// What came of claims, in the order in which they were heard.
+#[derive(Default)]
+pub(super) struct Heard {
+    pub granted: Vec<(Claim, Grant)>,
+    pub refused: Vec<(Claim, Reason)>,
+}
+
+impl Heard {
+    /// Takes the answer to a claim; whether it was granted.
+    fn add(&mut self, claim: Claim, answer: Result<Grant, Reason>) -> bool {
+        let granted = answer.is_ok();
+        match answer {
+            Ok(grant) => self.granted.push((claim, grant)),
+            Err(why) => self.refused.push((claim, why)),
+        }
+        granted
+    }
+}
+
+/// Where claims are weighed.
+pub(super) struct Desk<'a> {
+    cases: &'a [Case<'a>],
+    /// d, in seconds from now.
+    due_s: Vec<f64>,
+    /// rho.
+    risk: Vec<f64>,
+    /// Seconds for which a job can wait and still be done by the horizon.
+    spare_s: Vec<f64>,
+    slack: Slack,
+    round_s: f64,
+    /// Whether this is no regular round.
+    between: bool,
+}
+
+impl<'a> Desk<'a> {
+    pub fn new(tolerance: f64, snapshot: &Snapshot, cases: &'a [Case<'a>], books: &Books) -> Self {
+        let (now_s, round_s) = (snapshot.now.seconds(), books.round.seconds());
+        let fair_s = |case: &Case<'_>| (1.0 + tolerance) * (case.promise_s - case.since_s).max(1.0);
+        let due = |case: &Case<'_>| (case.since_s + fair_s(case) - now_s).max(case.left_s);
+        let risk = |case: &Case<'_>| (now_s + round_s + case.high_s - case.since_s) / fair_s(case);
+        let due_s: Vec<f64> = cases.iter().map(due).collect();
+        let sized = cases.iter().zip(&due_s).filter(|(case, _)| case.sized);
+        let jobs = sized.map(|(case, due_s)| (f64::from(case.view.gang), due_s - case.left_s, *due_s));
+        Self {
+            slack: Slack::new(f64::from(snapshot.cluster.capacity_total().0), jobs),
+            due_s,
+            risk: cases.iter().map(risk).collect(),
+            spare_s: cases.iter().map(|case| books.horizon.seconds() - now_s - case.high_s).collect(),
+            cases,
+            round_s,
+            between: snapshot.occasion != Occasion::Regular,
+        }
+    }
+
+    /// Everybody, in the order of the first two rules.
+    pub fn claims(&self) -> Vec<Claim> {
+        let everybody = 0..self.cases.len();
+        let (mut first, rest): (Vec<usize>, Vec<usize>) = everybody.partition(|at| self.is_at_risk(*at));
+        let passes = |at: &usize| !self.between && self.passes_horizon(*at);
+        let (mut long, mut rest): (Vec<usize>, Vec<usize>) = rest.into_iter().partition(passes);
+        let by = |list: &mut Vec<usize>, key: &dyn Fn(usize) -> f64| {
+            let mut keyed: Vec<(f64, usize)> = list.iter().map(|at| (key(*at), *at)).collect();
+            keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            *list = keyed.into_iter().map(|(_, at)| at).collect();
+        };
+        by(&mut first, &|at| -self.held_risk(at));
+        by(&mut long, &|at| self.spare_s[at]);
+        by(&mut rest, &|at| self.size(at));
+        let claims = |list: Vec<usize>, reason| list.into_iter().map(move |at| Claim { at, reason });
+        let lent = claims(long, Reason::BeforeHorizon).chain(claims(rest, Reason::ShortestRemaining));
+        claims(first, Reason::LeastSlack).chain(lent).collect()
+    }
+
+    /// Grants what can be granted. Whoever can be lent nothing comes last, the earliest due first.
+    pub fn hear(&mut self, claims: Vec<Claim>, room: &mut Room<'_>) -> Heard {
+        let (mut heard, mut last) = (Heard::default(), Vec::new());
+        for claim in claims {
+            let case = &self.cases[claim.at];
+            let start_s = self.due_s[claim.at] - case.left_s;
+            let taken = f64::from(case.view.gang) * self.round_s.min(case.left_s);
+            let keeps = self.between && case.runs;
+            let asks = claim.reason == Reason::ShortestRemaining && !keeps;
+            if asks && self.slack.before(start_s) < taken {
+                last.push(Claim { reason: Reason::EarliestPromise, ..claim });
+            } else if heard.add(claim, room.grant(case.view.index, case.view.job, claim.reason)) {
+                self.slack.lend(start_s, taken);
+            }
+        }
+        last.sort_by(|a, b| self.due_s[a.at].total_cmp(&self.due_s[b.at]));
+        for claim in last {
+            let view = &self.cases[claim.at].view;
+            heard.add(claim, room.grant(view.index, view.job, claim.reason));
+        }
+        heard
+    }
+
+    /// omega: how much the speed of a job counts.
+    pub fn omega(&self, at: usize) -> f64 {
+        if !self.cases[at].sized {
+            return 1.0;
+        }
+        1.0 + (OMEGA_MAX - 1.0) * ((self.risk[at] - 0.5) / 0.5).clamp(0.0, 1.0)
+    }
+
+    /// Why a job waits, in the words of promises where GPUs are all that it lacks.
+    pub fn why(&self, at: usize, why: Reason) -> Reason {
+        match why {
+            Reason::NoRoom if !self.cases[at].sized => why,
+            Reason::NoRoom if self.risk[at] > 1.0 => Reason::AtRisk,
+            Reason::NoRoom => Reason::HasTime,
+            _ => why,
+        }
+    }
+
+    fn is_at_risk(&self, at: usize) -> bool {
+        let case = &self.cases[at];
+        let most = if case.runs { STILL_AT_RISK } else { 1.0 };
+        case.sized && (self.risk[at] > most || self.between && case.runs && self.passes_horizon(at))
+    }
+
+    fn passes_horizon(&self, at: usize) -> bool {
+        self.cases[at].sized && self.spare_s[at] < self.round_s
+    }
+
+    fn held_risk(&self, at: usize) -> f64 {
+        let held = if self.between { RISKED_FOR } else { STOPPED_FOR };
+        if self.cases[at].runs { self.risk[at] * held } else { self.risk[at] }
+    }
+
+    /// The smaller the sooner: between seconds and GPU-seconds left, less what stopping it would cost. Seconds alone are kind to large gangs, at a price
+    /// for all others; GPU-seconds alone are the best for the mean and put large gangs off. Of a job of unknown size, GPU-seconds done.
+    fn size(&self, at: usize) -> f64 {
+        let case = &self.cases[at];
+        let saved_s = if case.runs { case.restart_s } else { 0.0 };
+        let gang = f64::from(case.view.gang);
+        let size = if case.sized { (case.left_s - saved_s) * gang.sqrt() } else { gang * case.left_s };
+        if self.between && case.runs { size / INTERRUPTED_FOR } else { size }
+    }
+}

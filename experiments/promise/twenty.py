@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Twenty made-up traces, 32 to 1,000 GPUs: mean completion time, worst ratio to fluid fair sharing and makespan, of `promise` and of every other policy.
+
+    cargo build --release
+    experiments/promise/twenty.py [--seed 1] [--only NUMBER ...] [--policy NAME ...] [--set KEY=VALUE ...]
+
+Light, heavy and bursty load; one and three GPU models; jobs that change and jobs that do not; apps. Without --policy, all policies run. Forecasts are
+exact (what is declared is true, and jobs say when they will change), except in apps, whose jobs end when their tuner or their loss says so.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+EVENHAND = HERE.parent.parent / "target" / "release" / "evenhand"
+OURS = "promise"
+FIGURES = ["jct_mean_s", "ftf_fluid_worst", "makespan_s"]
+FAIR = ["max-min", "max-min-perf", "finish-time-fairness", "gandiva-fair", "oef-noncooperative", "oef-cooperative", "nash", "themis", "shockwave",
+        "shockwave-plus", "drf", "equal-share"]
+THREE = "v100={0},p100={0},k80={0}"
+
+
+def made_up(jobs, load, sigma=1.2, mean=3600.0, gangs="[[1, 6.0], [2, 2.0], [4, 1.0], [8, 0.5]]", tenants=8):
+    return f"[workload.generate]\njobs = {jobs}\nload = {load}\nduration_mean_s = {mean}\nduration_sigma = {sigma}\ngpus = {gangs}\ntenants = {tenants}\nseed = SEED\n"
+
+
+def profile(name, jobs, load):
+    return f'[workload.profile]\nname = "{name}"\njobs = {jobs}\nload = {load}\nseed = SEED\n'
+
+
+def apps(count, load):
+    return f"[workload.apps]\napps = {count}\nload = {load}\njobs_max = 20\nminutes_median = 60.0\nminutes_max = 400.0\nseed = SEED\n"
+
+
+SMALL = "[[1, 1.0]]"
+TRACES = [
+    ("32 GPUs, light", "v100=32", made_up(200, 0.6)),
+    ("32 GPUs, heavy", "v100=32", made_up(200, 1.5)),
+    ("32 GPUs, one-GPU jobs", "v100=32", made_up(300, 0.9, gangs=SMALL)),
+    ("32 GPUs, changing jobs, heavy", "v100=32", profile("shockwave-like", 120, 4.0)),
+    ("64 GPUs, changing jobs", "v100=64", profile("shockwave-like", 200, 1.5)),
+    ("64 GPUs, long tail", "v100=64", made_up(400, 0.9, sigma=2.0)),
+    ("64 GPUs, philly, bursty", "v100=64", profile("philly", 400, 0.9)),
+    ("96 GPUs, helios, bursty", "v100=96", profile("helios", 500, 1.2)),
+    ("128 GPUs, pai, bursty", "v100=128", profile("pai", 500, 0.9)),
+    ("128 GPUs, changing jobs, light", "v100=128", profile("shockwave-like", 300, 0.8)),
+    ("256 GPUs, heavy", "v100=256", made_up(600, 2.0)),
+    ("512 GPUs, philly, bursty", "v100=512", profile("philly", 600, 1.2)),
+    ("1000 GPUs, moderate", "v100=1000", made_up(800, 1.0, gangs="[[1, 5.0], [2, 2.0], [4, 2.0], [8, 1.5], [16, 0.5], [32, 0.2]]")),
+    ("3 x 12 GPUs, light", THREE.format(12), made_up(200, 0.6)),
+    ("3 x 12 GPUs, heavy", THREE.format(12), made_up(200, 1.2)),
+    ("3 x 36 GPUs, one-GPU jobs", THREE.format(36), made_up(500, 0.9, gangs=SMALL)),
+    ("3 x 36 GPUs, gangs, heavy", THREE.format(36), made_up(400, 1.5)),
+    ("3 x 100 GPUs, long tail", THREE.format(100), made_up(600, 0.9, sigma=1.8)),
+    ("50 GPUs, apps", "v100=50", apps(25, 0.9)),
+    ("128 GPUs, apps, heavy", "v100=128", apps(40, 1.5)),
+]
+
+
+def scenario(cluster, work, seed):
+    text = f'[cluster]\ngpus = "{cluster}"\ngpus_per_node = 4\n\n{work.replace("SEED", str(seed))}\n'
+    exact = "" if "apps" in work else "announces_regimes = true\n"
+    return text + f'[simulation]\nround = "6m"\nrestore = "20s"\n{exact}\n[[policy]]\nname = "{OURS}"\n'
+
+
+def figures(text, policies, settings):
+    """The three figures of every policy that came to an end."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "trace.toml")
+        path.write_text(text)
+        command = [EVENHAND, "compare", path, "--json", "--out", folder]
+        command += [word for policy in policies for word in ("--policy", policy)]
+        command += [word for setting in settings for word in ("--set", setting)]
+        run = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if run.returncode:
+            raise SystemExit(run.returncode)
+        rows = json.loads(run.stdout)
+    return {row["policy"]: [row[figure] for figure in FIGURES] for row in rows}
+
+
+def better(one, other):
+    """No worse in any figure, and better in one."""
+    return one != other and all(mine <= theirs for mine, theirs in zip(one, other))
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--seed", type=int, default=1, help="of the first trace; each has the next")
+    options.add_argument("--only", type=int, action="append", help="these traces, counted from 0")
+    options.add_argument("--policy", action="append", help="beside ours; default: all")
+    options.add_argument("--set", action="append", default=[], help="a parameter of ours, or POLICY.KEY=VALUE")
+    chosen = options.parse_args()
+    policies = [OURS, *chosen.policy] if chosen.policy else ["all"]
+    fronts, near, kept, wins, traces = 0, 0, 0, 0, 0
+    for number, (name, cluster, work) in enumerate(TRACES):
+        if chosen.only and number not in chosen.only:
+            continue
+        found = figures(scenario(cluster, work, chosen.seed + number), policies, chosen.set)
+        ours = found[OURS]
+        over = [rival for rival, theirs in found.items() if better(theirs, ours)]
+        fair = [rival for rival in FAIR if rival in found]
+        lost = [rival for rival in fair if not better(ours, found[rival])]
+        best = min(found, key=lambda rival: found[rival][0])
+        traces, fronts, kept = traces + 1, fronts + (not over), kept + (ours[1] <= 1.1)
+        near, wins = near + (ours[0] <= 1.1 * found[best][0]), wins + (not lost)
+        if len(found) < 7:
+            print("      ", "; ".join(f"{rival} {a:.0f}/{b:.2f}/{c:.0f}" for rival, (a, b, c) in found.items()))
+        print(f"{number:2} {name}: {ours[0]:.0f} s, {ours[1]:.2f}, {ours[2]:.0f} s; best mean {found[best][0]:.0f} s ({ours[0] / found[best][0]:.2f}, {best}, {found[best][1]:.2f}); "
+              f"behind {', '.join(over) or 'nobody'}; not ahead of {', '.join(lost) or 'no fair one'}", flush=True)
+    print(f"of {traces}: on the front in {fronts}, ahead of all fair policies in {wins}, mean within 10 % of the best in {near}, nobody above 1.1 in {kept}")
+
+
+if __name__ == "__main__":
+    main()
