@@ -2,7 +2,7 @@
 
 use crate::{
     Ahead, AppId, Auction, ClassIndex, GpuCount, GpuSet, Invitation, Job, JobId, JobState, Locality, Memory,
-    ModelIndex, PerModel, Ratio, Reason, Snapshot, Span, TenantId, Time,
+    ModelIndex, PerModel, Promised, Ratio, Reason, Snapshot, Span, TenantId, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -34,6 +34,8 @@ pub struct Plan {
     pub auction: Option<Arc<Auction>>,
     /// The window that was planned and what it foresees, if it was planned anew.
     pub ahead: Option<Arc<Ahead>>,
+    /// Finish times that are promised, where that is news.
+    pub promises: Vec<Promised>,
     /// Decide again by then at the latest, whatever happens.
     pub again: Option<Time>,
     /// What the policy wants to find in `previous` next time.

@@ -2,7 +2,7 @@
 
 use crate::{
     Abilities, Ahead, Auction, Choice, Command, Event, GpuCount, JobId, LeaseId, Limits, NodeId, Occasion,
-    Party, PerModel, PlanError, PolicyError, Quality, Reason, Round, Span, Time,
+    Party, PerModel, PlanError, PolicyError, Promised, Quality, Reason, Round, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -110,6 +110,9 @@ pub struct Decision {
     /// The window that was planned, if one was planned anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<Arc<Ahead>>,
+    /// Finish times that were promised, where that is news.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<Promised>,
 }
 
 fn is_rule(quality: &Quality) -> bool {

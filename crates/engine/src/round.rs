@@ -99,6 +99,7 @@ impl Engine {
             shares: self.changed_shares(&plan),
             auction: plan.auction.take(),
             ahead: plan.ahead.take(),
+            promises: std::mem::take(&mut plan.promises),
         });
         self.state.previous = Some(Arc::new(plan));
     }

@@ -6,6 +6,9 @@
 //! must_i  = ceil( (Rhigh_i - (C - now - tau H)) / tau )                          rounds of a window without which job i passes C
 //! ```
 //!
+//! Where work arrives without end, whoever was put off would put the horizon off with it at the next arrival: then only newcomers count in max_i R_i, and
+//! without room, because nothing has to be packed for one job to run ([`Horizon::extend`]).
+//!
 //! R is what is expected, Rhigh what one in ten exceeds: a long job taken for a short one is found out when it is too late.
 
 use evenhand_core::{GpuCount, Span, Time};
@@ -26,6 +29,12 @@ impl Horizon {
         }
         let spread_s = area_s / f64::from(gpus.0.max(1));
         self.0 = self.0.max(now + Span::from_seconds((1.0 + room) * longest_s.max(spread_s)));
+    }
+
+    /// Work has arrived: so many GPU-seconds are there now, and the longest of the newcomers needs this long.
+    pub fn extend(&mut self, now: Time, gpus: GpuCount, room: f64, area_s: f64, longest_s: f64) {
+        let spread_s = (1.0 + room) * area_s / f64::from(gpus.0.max(1));
+        self.0 = self.0.max(now + Span::from_seconds(longest_s.max(spread_s)));
     }
 
     /// C, in seconds since the start of the run.

@@ -3,7 +3,7 @@
 use crate::page::text::{amount, duration};
 use evenhand_core::{
     Ahead, AppId, Auction, Command, EndCause, Event, GpuCount, JobId, Lease, LeaseId, Note, Outcome, Party,
-    Record, Round, StopReason, Time,
+    Promised, Record, Round, StopReason, Time,
 };
 use serde::Serialize;
 
@@ -37,6 +37,7 @@ enum Kind {
     Lost,
     NotAsked,
     Ahead,
+    Promised,
 }
 
 /// What a ledger says of one job.
@@ -85,6 +86,10 @@ impl Explanation {
             && let Some(ahead) = &decision.ahead
         {
             self.ahead(record.now, decision.round, ahead);
+        }
+        let promises = record.decision.iter().flat_map(|decision| &decision.promises);
+        if let Some(promised) = promises.into_iter().find(|promised| promised.job == self.job) {
+            self.promised(record.now, promised);
         }
         for note in &record.notes {
             if let Note::Waits { job, reason } = note
@@ -176,6 +181,28 @@ impl Explanation {
             return;
         }
         self.add(Line { at_s: now.seconds(), text, times: 1, kind });
+    }
+
+    /// What the job was promised, and what it waits for.
+    fn promised(&mut self, now: Time, promised: &Promised) {
+        let within = |at: Time| duration(at.since(now).seconds());
+        let by = if promised.by > now {
+            format!("promised within {} (its fair share alone would have it done then)", within(promised.by))
+        } else {
+            "its fair share would have it done by now".to_owned()
+        };
+        let (least, most) = (within(promised.expected), within(promised.at_most));
+        let expected = if least == most { least } else { format!("{least} to {most}") };
+        let waits = match promised.behind {
+            0 => String::new(),
+            jobs => {
+                let (jobs, hold) = (many(jobs, "job"), if jobs == 1 { "holds" } else { "hold" });
+                let until = within(promised.until);
+                format!("; waits because {jobs} with less time to lose {hold} the GPUs for another {until}")
+            }
+        };
+        let text = format!("{by}; expected in {expected}{waits}");
+        self.add(Line { at_s: now.seconds(), text, times: 1, kind: Kind::Promised });
     }
 
     /// When a job without GPUs is to run, as far as is planned; of a job that was planned before and is not named, nothing is.

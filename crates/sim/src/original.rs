@@ -195,6 +195,8 @@ impl OriginalWorld {
         if let Some(curve) = &job.curve {
             declared.work = Some(curve.limit);
         }
+        // These rules know no distance between GPUs: nobody is slower for it.
+        declared.scaling.by_span = None;
         declared.speeds = self.workload.reports.of(&declared).or(declared.speeds);
         Event::Submitted(Arc::new(declared))
     }

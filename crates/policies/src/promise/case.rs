@@ -2,8 +2,13 @@
 
 use super::fluid::{Fluid, Member};
 use crate::view::View;
-use evenhand_core::{GpuCount, JobId, JobState, Snapshot};
-use std::collections::BTreeSet;
+use evenhand_core::{GpuCount, JobId, JobState, Locality, RackId, Snapshot, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A promise is lost when its job will be this many times later than it may be.
+const LOST: f64 = 1.25;
+/// Not before a job has been there for so long.
+const LOST_AFTER_S: f64 = 60.0;
 
 /// A job and its promise. Seconds of work are seconds on GPUs of average speed.
 pub(super) struct Case<'a> {
@@ -36,12 +41,15 @@ impl<'a> Case<'a> {
             .model_indices()
             .map(|model| f64::from(snapshot.cluster.capacity(model).0) / gpus)
             .collect();
-        View::all(snapshot).into_iter().map(|view| Self::new(snapshot, view, &parts)).collect()
+        let largest = Largest::of(snapshot);
+        View::all(snapshot).into_iter().map(|view| Self::new(snapshot, view, &parts, &largest)).collect()
     }
 
-    fn new(snapshot: &'a Snapshot, view: View<'a>, parts: &[f64]) -> Self {
+    fn new(snapshot: &'a Snapshot, view: View<'a>, parts: &[f64], largest: &Largest) -> Self {
         let forecast = snapshot.forecast(view.index);
         let pace: f64 = view.rates.iter().zip(parts).map(|(rate, part)| rate * part).sum();
+        let spec = &view.job.spec;
+        let pace = pace * forecast.scaling.factor(spec.gpus, spec.gpus.min, largest.span(view.gang));
         // A job that can run nowhere now has no pace; its promise does not matter.
         let pace = if pace > 0.0 { pace } else { 1.0 };
         let over_s = overrun_s(snapshot, &view);
@@ -65,9 +73,41 @@ impl<'a> Case<'a> {
         self.view.job.spec.id
     }
 
-    /// GPU-seconds that are expected to be left.
-    pub fn work(&self) -> f64 {
-        f64::from(self.view.gang) * self.left_s
+    /// Whether its promise cannot be kept any more, by far: whatever was in its way, others are not to make good for it. It is given a new
+    /// one, as if what is left of it came now.
+    fn is_lost(&self, now: Time, tolerance: f64) -> bool {
+        let fair_s = (1.0 + tolerance) * (self.promise_s - self.since_s).max(1.0);
+        let waits_s = now.seconds() - self.since_s;
+        self.sized && waits_s > LOST_AFTER_S && waits_s + self.left_s > LOST * fair_s
+    }
+}
+
+/// GPUs that are close together: a gang that is larger than any node is not promised the speed of one node.
+struct Largest {
+    node: u32,
+    rack: u32,
+}
+
+impl Largest {
+    fn of(snapshot: &Snapshot) -> Self {
+        let mut racks: BTreeMap<RackId, u32> = BTreeMap::new();
+        let mut node = 0;
+        for row in &snapshot.cluster.nodes {
+            let gpus = row.usable().count();
+            node = node.max(gpus);
+            *racks.entry(row.rack).or_default() += gpus;
+        }
+        Self { node, rack: racks.into_values().max().unwrap_or(0) }
+    }
+
+    /// The closest that so many GPUs can be.
+    fn span(&self, gang: u32) -> Locality {
+        match gang {
+            1 => Locality::Socket,
+            gang if gang <= self.node => Locality::Node,
+            gang if gang <= self.rack => Locality::Rack,
+            _ => Locality::Cluster,
+        }
     }
 }
 
@@ -79,8 +119,13 @@ fn overrun_s(snapshot: &Snapshot, view: &View<'_>) -> f64 {
     if over > 0.0 { view.done_s * over / done.steps() } else { 0.0 }
 }
 
-/// Brings the virtual system up to now, and tells every job its promise. Whether somebody came.
-pub(super) fn promise(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>]) -> bool {
+/// Brings the virtual system up to now, and tells every job its promise. How long the longest of the newcomers takes, if there are any.
+pub(super) fn promise(
+    snapshot: &Snapshot,
+    tolerance: f64,
+    fluid: &mut Fluid,
+    cases: &mut [Case<'_>],
+) -> Option<f64> {
     let gpus: GpuCount = snapshot.cluster.capacity_total();
     let elapsed_s = snapshot.now.since(fluid.then()).seconds();
     fluid.advance(snapshot.now, gpus);
@@ -91,12 +136,12 @@ pub(super) fn promise(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<
     for (_, member) in fluid.members.iter_mut().filter(|(id, _)| !active.contains(*id)) {
         member.leave(elapsed_s);
     }
-    let mut came = false;
+    let mut longest_s: Option<f64> = None;
     for case in cases.iter_mut() {
         let id = case.id();
         let before_s = case.total_s - case.left_s;
         let member = fluid.members.entry(id).or_insert_with(|| {
-            came = true;
+            longest_s = Some(case.left_s.max(longest_s.unwrap_or(0.0)));
             Member::new(case.view.gang, case.view.job.spec.tenant, snapshot.now, before_s)
         });
         (member.done_s, member.runs, case.since_s) = (before_s, case.runs, member.since_s);
@@ -105,9 +150,24 @@ pub(super) fn promise(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<
     for member in fluid.members.values_mut() {
         member.weight = snapshot.tenants.weight(member.tenant).get();
     }
+    tell(fluid, gpus, cases);
+    let late: Vec<usize> =
+        (0..cases.len()).filter(|at| cases[*at].is_lost(snapshot.now, tolerance)).collect();
+    for at in &late {
+        if let Some(member) = fluid.members.get_mut(&cases[*at].id()) {
+            member.begin_again(snapshot.now);
+            cases[*at].since_s = member.since_s;
+        }
+    }
+    if !late.is_empty() {
+        tell(fluid, gpus, cases);
+    }
+    longest_s
+}
+
+fn tell(fluid: &Fluid, gpus: GpuCount, cases: &mut [Case<'_>]) {
     let finishes = fluid.finishes(gpus);
     for case in cases {
         case.promise_s = finishes.get(&case.id()).copied().unwrap_or(f64::INFINITY);
     }
-    came
 }

@@ -35,6 +35,8 @@ pub(super) struct Member {
     pub done_s: f64,
     /// Whether it ran then.
     pub runs: bool,
+    /// What it was last told to be promised, and whether it had to wait then.
+    pub told: Option<(Time, bool)>,
 }
 
 impl Member {
@@ -51,6 +53,7 @@ impl Member {
             before_s,
             done_s: before_s,
             runs: false,
+            told: None,
         }
     }
 
@@ -60,6 +63,13 @@ impl Member {
         if self.left_s() > 1.0 {
             self.finish_s = None;
         }
+    }
+
+    /// What is left of it counts as if it came now.
+    pub fn begin_again(&mut self, now: Time) {
+        self.total_s -= self.done_s - self.before_s;
+        (self.before_s, self.progress_s, self.finish_s) = (self.done_s, 0.0, None);
+        self.since_s = now.seconds();
     }
 
     /// It is gone from the real system, where it has had no more than this.

@@ -10,9 +10,9 @@
 //!
 //! Who runs, in this order, as far as there are GPUs (`order.rs`):
 //!
-//! 1. whoever is at risk, rho_i > 1, the largest first: where not all promises can be kept, they are broken evenly, as parts of fair times;
-//! 2. whoever would pass the horizon by waiting for another round, C - now - Rhigh_i < tau;
-//! 3. the smallest R_i sqrt(g_i), as far as it can be lent what it takes: S(t) >= g_i tau for every t before its own latest start;
+//! 1. whoever is at risk, rho_i > 1, the smallest R_i / rho_i^2 first: where not all promises can be kept, few are broken, and nobody's by far;
+//! 2. whoever would pass the horizon by waiting for another round, C - now - Rhigh_i < tau, if g_i <= M / 8;
+//! 3. the smallest R_i, as far as it can be lent what it takes: S(t) >= g_i tau for every t before its own latest start;
 //! 4. the others, the earliest due first.
 //!
 //! On which GPU model: those who run are exchanged between models as long as sum_i omega_i ln(r_ij / max_j r_ij) grows, with omega_i larger the
@@ -26,6 +26,7 @@ mod fluid;
 mod matching;
 mod order;
 mod slack;
+mod telling;
 
 use crate::fill::{PREEMPT_ANYTIME, Preempt, Room};
 use crate::horizon::Horizon;
@@ -45,7 +46,7 @@ const TOLERANCE: ParameterSpec = ParameterSpec {
 };
 const HORIZON: ParameterSpec = ParameterSpec {
     name: "horizon",
-    default: "0.03",
+    default: "0.12",
     summary: "room in the horizon, as a part of the time that all the work takes at least; 100: no horizon",
 };
 const ROUND: ParameterSpec = ParameterSpec {
@@ -94,12 +95,14 @@ impl Policy for Promised {
         let kept = snapshot.previous.as_ref().and_then(|plan| plan.memory.recall::<Books>());
         let mut books = kept.map_or_else(Books::default, |books| (*books).clone());
         let mut cases = Case::all(snapshot);
-        if promise(snapshot, &mut books.fluid, &mut cases) {
-            let work = cases.iter().map(|case| (case.view.gang, case.left_s));
-            books.horizon.renew(snapshot.now, snapshot.cluster.capacity_total(), self.horizon, work);
+        let longest_s = promise(snapshot, self.tolerance, &mut books.fluid, &mut cases);
+        if let Some(longest_s) = longest_s {
+            let area_s = cases.iter().map(|case| f64::from(case.view.gang) * case.left_s).sum();
+            let gpus = snapshot.cluster.capacity_total();
+            books.horizon.extend(snapshot.now, gpus, self.horizon, area_s, longest_s);
         }
         books.round = self.length(snapshot, books.round);
-        let plan = self.plan(snapshot, &cases, &books);
+        let plan = self.plan(snapshot, &cases, &mut books);
         Ok(Plan { memory: Memory::new(books), ..plan })
     }
 }
@@ -115,7 +118,7 @@ impl Promised {
         }
     }
 
-    fn plan(&self, snapshot: &Snapshot, cases: &[Case<'_>], books: &Books) -> Plan {
+    fn plan(&self, snapshot: &Snapshot, cases: &[Case<'_>], books: &mut Books) -> Plan {
         let due = self.preempt.is_due(snapshot);
         let room = || if due { Room::whole(snapshot) } else { Room::left_over(snapshot) };
         let mut desk = Desk::new(self.tolerance, snapshot, cases, books);
@@ -131,8 +134,9 @@ impl Promised {
         let refused =
             heard.refused.iter().map(|(claim, why)| (cases[claim.at].id(), desk.why(claim.at, *why)));
         let refused = refused.collect();
+        let promises = telling::tell(snapshot, cases, &heard, &mut books.fluid);
         let grants = heard.granted.into_iter().map(|(_, grant)| grant).collect();
-        Plan { others, grants, refused, ..Plan::default() }
+        Plan { others, grants, refused, promises, ..Plan::default() }
     }
 }
 

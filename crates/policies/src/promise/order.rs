@@ -17,6 +17,12 @@ const STILL_AT_RISK: f64 = 0.95;
 /// The weight of the speed of a job whose due is upon it, against one with all the time in the world.
 const OMEGA_MAX: f64 = 20.0;
 
+/// The risk from which on it counts more.
+const HURRIES_FROM: f64 = 0.9;
+
+/// Only gangs of at most one in so many GPUs are held to the horizon: a large one would cost the others more than the end is worth.
+const SMALL_PART: f64 = 8.0;
+
 /// A job's place in the order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
@@ -55,6 +61,7 @@ pub(super) struct Desk<'a> {
     spare_s: Vec<f64>,
     slack: Slack,
     round_s: f64,
+    gpus: f64,
     /// Whether this is no regular round.
     between: bool,
 }
@@ -75,6 +82,7 @@ impl<'a> Desk<'a> {
             spare_s: cases.iter().map(|case| books.horizon.seconds() - now_s - case.high_s).collect(),
             cases,
             round_s,
+            gpus: f64::from(snapshot.cluster.capacity_total().0),
             between: snapshot.occasion != Occasion::Regular,
         }
     }
@@ -90,7 +98,7 @@ impl<'a> Desk<'a> {
             keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             *list = keyed.into_iter().map(|(_, at)| at).collect();
         };
-        by(&mut first, &|at| -self.held_risk(at));
+        by(&mut first, &|at| self.size(at).max(1.0) / self.held_risk(at).powi(2));
         by(&mut long, &|at| self.spare_s[at]);
         by(&mut rest, &|at| self.size(at));
         let claims = |list: Vec<usize>, reason| list.into_iter().map(move |at| Claim { at, reason });
@@ -126,7 +134,7 @@ impl<'a> Desk<'a> {
         if !self.cases[at].sized {
             return 1.0;
         }
-        1.0 + (OMEGA_MAX - 1.0) * ((self.risk[at] - 0.5) / 0.5).clamp(0.0, 1.0)
+        1.0 + (OMEGA_MAX - 1.0) * ((self.risk[at] - HURRIES_FROM) / (1.0 - HURRIES_FROM)).clamp(0.0, 1.0)
     }
 
     /// Why a job waits, in the words of promises where GPUs are all that it lacks.
@@ -145,8 +153,10 @@ impl<'a> Desk<'a> {
         case.sized && (self.risk[at] > most || self.between && case.runs && self.passes_horizon(at))
     }
 
+    /// Whether a job would pass the horizon if it waited for another round.
     fn passes_horizon(&self, at: usize) -> bool {
-        self.cases[at].sized && self.spare_s[at] < self.round_s
+        let case = &self.cases[at];
+        case.sized && self.spare_s[at] < self.round_s && f64::from(case.view.gang) <= self.gpus / SMALL_PART
     }
 
     fn held_risk(&self, at: usize) -> f64 {
@@ -154,13 +164,11 @@ impl<'a> Desk<'a> {
         if self.cases[at].runs { self.risk[at] * held } else { self.risk[at] }
     }
 
-    /// The smaller the sooner: between seconds and GPU-seconds left, less what stopping it would cost. Seconds alone are kind to large gangs, at a price
-    /// for all others; GPU-seconds alone are the best for the mean and put large gangs off. Of a job of unknown size, GPU-seconds done.
+    /// The smaller the sooner: seconds left, less what stopping it would cost. Of a job of unknown size, GPU-seconds done.
     fn size(&self, at: usize) -> f64 {
         let case = &self.cases[at];
         let saved_s = if case.runs { case.restart_s } else { 0.0 };
-        let gang = f64::from(case.view.gang);
-        let size = if case.sized { (case.left_s - saved_s) * gang.sqrt() } else { gang * case.left_s };
+        let size = if case.sized { case.left_s - saved_s } else { f64::from(case.view.gang) * case.left_s };
         if self.between && case.runs { size / INTERRUPTED_FOR } else { size }
     }
 }

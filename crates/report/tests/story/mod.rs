@@ -39,9 +39,20 @@ pub fn record(second: u64, event: Event, commands: Vec<Command>) -> Record {
 
 pub fn decided(mut record: Record, kept: u32, due: u32) -> Record {
     let (round, occasion, quality) = (Round(1), Occasion::Regular, Quality::Rule);
-    let (shares, auction, ahead) = (vec![], None, None);
-    record.decision =
-        Some(Decision { round, occasion, active: 2, running: 1, kept, due, quality, shares, auction, ahead });
+    let (shares, auction, ahead, promises) = (vec![], None, None, vec![]);
+    record.decision = Some(Decision {
+        round,
+        occasion,
+        active: 2,
+        running: 1,
+        kept,
+        due,
+        quality,
+        shares,
+        auction,
+        ahead,
+        promises,
+    });
     record
 }
 
