@@ -13,7 +13,7 @@ const LOST_AFTER_S: f64 = 60.0;
 /// A job and its promise. Seconds of work are seconds on GPUs of average speed.
 pub(super) struct Case<'a> {
     pub view: View<'a>,
-    /// Its speed on the GPUs of the cluster, on average, against that on its fastest model.
+    /// Its speed over all GPUs of the cluster, on average, against that on its fastest model.
     pub pace: f64,
     /// Whether anything is known of its size.
     pub sized: bool,
@@ -47,20 +47,21 @@ impl<'a> Case<'a> {
 
     fn new(snapshot: &'a Snapshot, view: View<'a>, parts: &[f64], largest: &Largest) -> Self {
         let forecast = snapshot.forecast(view.index);
-        let pace: f64 = view.rates.iter().zip(parts).map(|(rate, part)| rate * part).sum();
         let spec = &view.job.spec;
-        let pace = pace * forecast.scaling.factor(spec.gpus, spec.gpus.min, largest.span(view.gang));
+        let pace: f64 = view.rates.iter().zip(parts).map(|(rate, part)| rate * part).sum();
         // A job that can run nowhere now has no pace; its promise does not matter.
         let pace = if pace > 0.0 { pace } else { 1.0 };
+        let close = forecast.scaling.factor(spec.gpus, spec.gpus.min, largest.span(view.gang));
+        let speed = if close > 0.0 { pace * close } else { pace };
         let over_s = overrun_s(snapshot, &view);
-        let (left_s, high_s) = (view.left_s.max(over_s) / pace, view.left_high_s.max(over_s) / pace);
+        let (left_s, high_s) = (view.left_s.max(over_s) / speed, view.left_high_s.max(over_s) / speed);
         let runs = snapshot.leases.of_job(Some(view.job)).is_some_and(evenhand_core::Lease::is_lasting);
         Self {
             pace,
             sized: forecast.total.is_some(),
             left_s,
             high_s,
-            total_s: view.done_s / pace + left_s,
+            total_s: view.done_s / speed + left_s,
             restart_s: forecast.restart.mean.seconds(),
             runs,
             promise_s: f64::INFINITY,
@@ -119,7 +120,8 @@ fn overrun_s(snapshot: &Snapshot, view: &View<'_>) -> f64 {
     if over > 0.0 { view.done_s * over / done.steps() } else { 0.0 }
 }
 
-/// Brings the virtual system up to now, and tells every job its promise. How long the longest of the newcomers takes, if there are any.
+/// Brings the virtual system up to now, and tells every job its promise. How long the longest of the newcomers takes on its fastest
+/// GPU model, if there are any.
 pub(super) fn promise(
     snapshot: &Snapshot,
     tolerance: f64,
@@ -141,7 +143,7 @@ pub(super) fn promise(
         let id = case.id();
         let before_s = case.total_s - case.left_s;
         let member = fluid.members.entry(id).or_insert_with(|| {
-            longest_s = Some(case.left_s.max(longest_s.unwrap_or(0.0)));
+            longest_s = Some((case.left_s * case.pace).max(longest_s.unwrap_or(0.0)));
             Member::new(case.view.gang, case.view.job.spec.tenant, snapshot.now, before_s)
         });
         (member.done_s, member.runs, case.since_s) = (before_s, case.runs, member.since_s);

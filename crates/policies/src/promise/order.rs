@@ -57,7 +57,7 @@ pub(super) struct Desk<'a> {
     due_s: Vec<f64>,
     /// rho.
     risk: Vec<f64>,
-    /// Seconds for which a job can wait and still be done by the horizon.
+    /// Seconds for which a job can wait and still be done by the horizon, on its fastest GPU model.
     spare_s: Vec<f64>,
     slack: Slack,
     round_s: f64,
@@ -72,6 +72,7 @@ impl<'a> Desk<'a> {
         let fair_s = |case: &Case<'_>| (1.0 + tolerance) * (case.promise_s - case.since_s).max(1.0);
         let due = |case: &Case<'_>| (case.since_s + fair_s(case) - now_s).max(case.left_s);
         let risk = |case: &Case<'_>| (now_s + round_s + case.high_s - case.since_s) / fair_s(case);
+        let spare = |case: &Case<'_>| books.horizon.seconds() - now_s - case.high_s * case.pace;
         let due_s: Vec<f64> = cases.iter().map(due).collect();
         let sized = cases.iter().zip(&due_s).filter(|(case, _)| case.sized);
         let jobs = sized.map(|(case, due_s)| (f64::from(case.view.gang), due_s - case.left_s, *due_s));
@@ -79,7 +80,7 @@ impl<'a> Desk<'a> {
             slack: Slack::new(f64::from(snapshot.cluster.capacity_total().0), jobs),
             due_s,
             risk: cases.iter().map(risk).collect(),
-            spare_s: cases.iter().map(|case| books.horizon.seconds() - now_s - case.high_s).collect(),
+            spare_s: cases.iter().map(spare).collect(),
             cases,
             round_s,
             gpus: f64::from(snapshot.cluster.capacity_total().0),
@@ -133,6 +134,9 @@ impl<'a> Desk<'a> {
     pub fn omega(&self, at: usize) -> f64 {
         if !self.cases[at].sized {
             return 1.0;
+        }
+        if self.passes_horizon(at) {
+            return OMEGA_MAX;
         }
         1.0 + (OMEGA_MAX - 1.0) * ((self.risk[at] - HURRIES_FROM) / (1.0 - HURRIES_FROM)).clamp(0.0, 1.0)
     }
