@@ -57,6 +57,8 @@ pub(super) struct Desk<'a> {
     due_s: Vec<f64>,
     /// rho.
     risk: Vec<f64>,
+    /// l = a + (1 + theta) (P - a) - now - Rhigh: seconds for which a job can wait and still be done when due.
+    laxity_s: Vec<f64>,
     /// Seconds for which a job can wait and still be done by the horizon, on its fastest GPU model.
     spare_s: Vec<f64>,
     slack: Slack,
@@ -72,12 +74,14 @@ impl<'a> Desk<'a> {
         let fair_s = |case: &Case<'_>| (1.0 + tolerance) * (case.promise_s - case.since_s).max(1.0);
         let due = |case: &Case<'_>| (case.since_s + fair_s(case) - now_s).max(case.left_s);
         let risk = |case: &Case<'_>| (now_s + round_s + case.high_s - case.since_s) / fair_s(case);
+        let laxity = |case: &Case<'_>| case.since_s + fair_s(case) - now_s - case.high_s;
         let spare = |case: &Case<'_>| books.horizon.seconds() - now_s - case.high_s * case.pace;
         let due_s: Vec<f64> = cases.iter().map(due).collect();
         let sized = cases.iter().zip(&due_s).filter(|(case, _)| case.sized);
         let jobs = sized.map(|(case, due_s)| (f64::from(case.view.gang), due_s - case.left_s, *due_s));
         Self {
             slack: Slack::new(f64::from(snapshot.cluster.capacity_total().0), jobs),
+            laxity_s: cases.iter().map(laxity).collect(),
             due_s,
             risk: cases.iter().map(risk).collect(),
             spare_s: cases.iter().map(spare).collect(),
@@ -99,7 +103,7 @@ impl<'a> Desk<'a> {
             keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             *list = keyed.into_iter().map(|(_, at)| at).collect();
         };
-        by(&mut first, &|at| self.size(at).max(1.0) / self.held_risk(at).powi(2));
+        by(&mut first, &|at| self.urgency(at));
         by(&mut long, &|at| self.spare_s[at]);
         by(&mut rest, &|at| self.size(at));
         let claims = |list: Vec<usize>, reason| list.into_iter().map(move |at| Claim { at, reason });
@@ -163,9 +167,18 @@ impl<'a> Desk<'a> {
         case.sized && self.spare_s[at] < self.round_s && f64::from(case.view.gang) <= self.gpus / SMALL_PART
     }
 
-    fn held_risk(&self, at: usize) -> f64 {
+    /// Of those at risk, the smaller the sooner: first whoever will be late anyway, the shortest and the latest before all (R / rho^2), then the least
+    /// laxity; but whoever is done within a round delays the others by no more than that, and goes by its due. Whoever runs is ahead by what
+    /// stopping it would cost.
+    fn urgency(&self, at: usize) -> f64 {
+        let case = &self.cases[at];
+        let laxity_s = self.laxity_s[at] - if case.runs { case.restart_s + 1.0 } else { 0.0 };
+        if laxity_s >= 0.0 {
+            return laxity_s + case.left_s.min(self.round_s);
+        }
         let held = if self.between { RISKED_FOR } else { STOPPED_FOR };
-        if self.cases[at].runs { self.risk[at] * held } else { self.risk[at] }
+        let risk = if case.runs { self.risk[at] * held } else { self.risk[at] };
+        -risk.powi(2) / self.size(at).max(1.0)
     }
 
     /// The smaller the sooner: seconds left, less what stopping it would cost. Of a job of unknown size, GPU-seconds done.
