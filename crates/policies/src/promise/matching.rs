@@ -212,7 +212,7 @@ mod tests {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let gangs = if seed % 2 == 0 { 1 } else { 3 };
-            let mut room = vec![4_u32, 4, 4];
+            let mut room = [4_u32, 4, 4];
             let mut pieces = Vec::new();
             for at in 0..9 {
                 let gang = 1 + random.below(gangs) as u32;
@@ -226,13 +226,11 @@ mod tests {
             let before = total(&pieces);
             improve(&mut pieces, &mut free, 3);
             let mut used = [0; 3];
-            pieces.iter().for_each(|piece| used[piece.model] += piece.gang);
-            for model in 0..3 {
-                assert_eq!(
-                    used[model] + free.0[model].0,
-                    4,
-                    "seed {seed}: what leaves one model arrives on another"
-                );
+            for piece in &pieces {
+                used[piece.model] += piece.gang;
+            }
+            for (used, free) in used.iter().zip(free.values()) {
+                assert_eq!(used + free.0, 4, "seed {seed}: what leaves one model arrives on another");
             }
             let (found, most) = (total(&pieces), best(&pieces, &[4, 4, 4], 0));
             assert!(found >= before - 1e-9 && found <= most + 1e-9, "seed {seed}");

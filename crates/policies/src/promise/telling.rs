@@ -29,7 +29,7 @@ pub(super) fn tell(
         let Some(member) = fluid.members.get_mut(&case.id()).filter(|_| case.sized) else { continue };
         let moved =
             |then: Time| then.since(by).0.max(by.since(then).0) as f64 > NEWS * then.since(now).0 as f64;
-        let news = member.told.is_none_or(|(then, waited)| waiting && !waited || waiting && moved(then));
+        let news = member.told.is_none_or(|(then, waited)| waiting && (!waited || moved(then)));
         if news && case.promise_s.is_finite() {
             told.push(at);
             member.told = Some((by, waiting));

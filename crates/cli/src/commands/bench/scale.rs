@@ -24,7 +24,7 @@ pub const NODES: u32 = 5_000;
 const TENANTS: u32 = 50;
 const NODES_PER_RACK: u32 = 40;
 const ROUNDS: usize = 30;
-const POLICIES: &[&str] = &["fifo", "las", "srtf", "equal-share"];
+const POLICIES: &[&str] = &["fifo", "las", "srtf", "equal-share", "promise"];
 /// Progress reports between two rounds; the real rate depends on the jobs, and only the mean cost is shown.
 const REPORTS_PER_ROUND: usize = 200;
 /// Jobs that leave between two rounds, each replaced by a new one.
