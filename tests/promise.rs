@@ -2,8 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use evenhand_core::{Choice, GpuCount, Parameters, Policy, Random, Span, Time};
+use evenhand_core::{Choice, GpuCount, JobId, Parameters, Policy, Random, Span, Time};
 use evenhand_fairness::{FluidJob, fluid_finishes};
+use evenhand_report::Explanation;
 use evenhand_tests::{Stage, policy};
 
 const ROUND_S: f64 = 60.0;
@@ -81,4 +82,17 @@ fn with_the_usual_tolerance_nobody_is_later_than_that_and_the_mean_is_hardly_eve
     // 34 of 10,000 were seen, by 10 s at most: turns are as long as rounds; on average 0.871 of the mean.
     assert!(behind.0 <= ROUND_S / 4.0, "seed {}: the mean is {} s worse", behind.1, behind.0);
     assert!(worse < 100 && ahead < 0.9, "{worse} {ahead}");
+}
+
+#[test]
+fn a_job_that_waits_is_told_its_promise_and_whom_it_waits_for() {
+    let stage = Stage::new("v100=1", 1).tenant("ann").job(0, 1, 600).job(0, 1, 3600);
+    let (ends, records) = stage.play(policy("promise"));
+    let mut told = Explanation::new(JobId(1));
+    records.iter().for_each(|record| told.take(record));
+    let line = told.lines.iter().find(|line| line.text.starts_with("promised within")).unwrap();
+    let expected = "promised within 70 min (its fair share alone would have it done then); expected in 70 min; \
+                    waits because 1 job with less time to lose holds the GPUs for another 10 min";
+    assert_eq!(line.text, expected);
+    assert!(ends[&1] <= 4200.5, "{ends:?}");
 }
