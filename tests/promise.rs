@@ -89,7 +89,9 @@ fn a_job_that_waits_is_told_its_promise_and_whom_it_waits_for() {
     let stage = Stage::new("v100=1", 1).tenant("ann").job(0, 1, 600).job(0, 1, 3600);
     let (ends, records) = stage.play(policy("promise"));
     let mut told = Explanation::new(JobId(1));
-    records.iter().for_each(|record| told.take(record));
+    for record in &records {
+        told.take(record);
+    }
     let line = told.lines.iter().find(|line| line.text.starts_with("promised within")).unwrap();
     let expected = "promised within 70 min (its fair share alone would have it done then); expected in 70 min; \
                     waits because 1 job with less time to lose holds the GPUs for another 10 min";
