@@ -11,6 +11,8 @@ const INTERRUPTED_FOR: f64 = 2.0;
 const RISKED_FOR: f64 = 1.2;
 /// At a round, a job at risk that runs gives way only to one that has this much more to lose.
 const STOPPED_FOR: f64 = 1.02;
+/// A job that need not be late goes before one that will be if a GPU that runs it is worth this much more.
+const OVERTAKES_FOR: f64 = 100.0;
 /// A job that runs and was at risk counts as such until its risk is below this.
 const STILL_AT_RISK: f64 = 0.95;
 
@@ -103,7 +105,11 @@ impl<'a> Desk<'a> {
             keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             *list = keyed.into_iter().map(|(_, at)| at).collect();
         };
-        by(&mut first, &|at| self.urgency(at));
+        let (mut late, mut tight): (Vec<usize>, Vec<usize>) =
+            first.drain(..).partition(|at| self.laxity_s[*at] < 0.0);
+        by(&mut late, &|at| -self.worth(at));
+        by(&mut tight, &|at| self.patience_s(at));
+        first = self.merged(&late, &tight);
         by(&mut long, &|at| self.spare_s[at]);
         by(&mut rest, &|at| self.size(at));
         let claims = |list: Vec<usize>, reason| list.into_iter().map(move |at| Claim { at, reason });
@@ -167,18 +173,37 @@ impl<'a> Desk<'a> {
         case.sized && self.spare_s[at] < self.round_s && f64::from(case.view.gang) <= self.gpus / SMALL_PART
     }
 
-    /// Of those at risk, the smaller the sooner: first whoever will be late anyway, the shortest and the latest before all (R / rho^2), then the least
-    /// laxity; but whoever is done within a round delays the others by no more than that, and goes by its due. Whoever runs is ahead by what
-    /// stopping it would cost.
-    fn urgency(&self, at: usize) -> f64 {
-        let case = &self.cases[at];
-        let laxity_s = self.laxity_s[at] - if case.runs { case.restart_s + 1.0 } else { 0.0 };
-        if laxity_s >= 0.0 {
-            return laxity_s + case.left_s.min(self.round_s);
+    /// Of those at risk, first whoever will be late anyway, by what it is worth to run it, then whoever need not be, by its laxity: whoever is a
+    /// little late is then not put off for ever. But a job that takes next to nothing against one that is late does not wait for it.
+    fn merged(&self, late: &[usize], tight: &[usize]) -> Vec<usize> {
+        let (mut late, mut tight) = (late.iter().peekable(), tight.iter().peekable());
+        let mut all = Vec::new();
+        while let (Some(one), Some(other)) = (late.peek(), tight.peek()) {
+            let overtakes = self.worth_per_gpu(**other) > OVERTAKES_FOR * self.worth_per_gpu(**one);
+            let first = if overtakes { &mut tight } else { &mut late };
+            all.extend(first.next());
         }
+        all.extend(late.chain(tight));
+        all
+    }
+
+    /// In which order those go who need not be late: by laxity, but whoever is done within a round delays the others by no more than that, and
+    /// goes by its due. Whoever runs is ahead by what stopping it would cost.
+    fn patience_s(&self, at: usize) -> f64 {
+        let case = &self.cases[at];
+        let held_s = if case.runs { case.restart_s + 1.0 } else { 0.0 };
+        self.laxity_s[at] - held_s + case.left_s.min(self.round_s)
+    }
+
+    fn worth_per_gpu(&self, at: usize) -> f64 {
+        self.worth(at) / f64::from(self.cases[at].view.gang)
+    }
+
+    /// What it is worth to run a job at risk: rho^2 / R. The later it may be the more, and the longer it takes the less.
+    fn worth(&self, at: usize) -> f64 {
         let held = if self.between { RISKED_FOR } else { STOPPED_FOR };
-        let risk = if case.runs { self.risk[at] * held } else { self.risk[at] };
-        -risk.powi(2) / self.size(at).max(1.0)
+        let risk = if self.cases[at].runs { self.risk[at] * held } else { self.risk[at] };
+        risk.powi(2) / self.size(at).max(1.0)
     }
 
     /// The smaller the sooner: seconds left, less what stopping it would cost. Of a job of unknown size, GPU-seconds done.
