@@ -134,6 +134,13 @@ pub enum SharingMode {
     Mps,
 }
 
+impl SharingMode {
+    /// How jobs that were started in these modes get along: side by side if all were started that way, else by turns.
+    pub fn together(mut modes: impl Iterator<Item = Self>) -> Self {
+        if modes.all(|mode| mode == Self::Mps) { Self::Mps } else { Self::TimeSlicing }
+    }
+}
+
 /// Alone on its GPUs, or beside others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -233,7 +233,7 @@ impl Tables<'_> {
         lease.gpus.iter().all(|gpu| {
             let sitting = self.sitting.get(&gpu).map_or(&[][..], Vec::as_slice);
             let jobs: Vec<JobId> = sitting.iter().map(|(job, ..)| *job).collect();
-            let mode = together(sitting.iter().map(|(.., mode)| *mode));
+            let mode = SharingMode::together(sitting.iter().map(|(.., mode)| *mode));
             let model = self.snapshot.cluster.nodes[gpu.node.index()].model;
             let own = jobs.iter().position(|job| *job == lease.job);
             let slowdown = own.and_then(|own| self.snapshot.slowdown_among(&jobs, own, model, mode));
@@ -251,7 +251,7 @@ impl Tables<'_> {
         lease.gpus.iter().all(|gpu| {
             let sitting = self.sitting.get(&gpu).map_or(&[][..], Vec::as_slice);
             let model = self.snapshot.cluster.nodes[gpu.node.index()].model;
-            let mode = together(sitting.iter().map(|(.., mode)| *mode).chain([mode(lease)]));
+            let mode = SharingMode::together(sitting.iter().map(|(.., mode)| *mode).chain([mode(lease)]));
             let jobs: Vec<JobId> = sitting.iter().map(|(job, ..)| *job).chain([lease.job]).collect();
             sitting.iter().enumerate().all(|(at, (host, contract, _))| {
                 let high = self.snapshot.slowdown_among(&jobs, at, model, mode).map(|slowdown| slowdown.high);
@@ -260,11 +260,6 @@ impl Tables<'_> {
             })
         })
     }
-}
-
-/// Side by side if all were started that way.
-fn together(mut modes: impl Iterator<Item = SharingMode>) -> SharingMode {
-    if modes.all(|mode| mode == SharingMode::Mps) { SharingMode::Mps } else { SharingMode::TimeSlicing }
 }
 
 fn mode(lease: &Lease) -> SharingMode {

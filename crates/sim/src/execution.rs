@@ -218,9 +218,7 @@ pub(crate) fn slowdowns(
     own.lease.gpus.iter().zip(neighbours).map(on).collect()
 }
 
-/// Jobs run side by side if all of them were started that way; one that was not takes turns with the others.
+/// How jobs on one GPU get along.
 pub(crate) fn mode_among(own: &Progressing, others: &[&Progressing]) -> SharingMode {
-    let side_by_side = |run: &Progressing| run.mode() == SharingMode::Mps;
-    let all = side_by_side(own) && others.iter().all(|other| side_by_side(other));
-    if all { SharingMode::Mps } else { SharingMode::TimeSlicing }
+    SharingMode::together(std::iter::once(own.mode()).chain(others.iter().map(|other| other.mode())))
 }

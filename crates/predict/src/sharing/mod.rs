@@ -158,8 +158,7 @@ impl WithLearned {
             let own = sitting.iter().find(|sitting| sitting.lease == lease.id)?.demand;
             let others = sitting.iter().filter(|sitting| sitting.lease != lease.id);
             let others: Vec<Demand> = others.map(|sitting| sitting.demand).collect();
-            let turns = sitting.iter().any(|sitting| sitting.mode == SharingMode::TimeSlicing);
-            let mode = if turns { SharingMode::TimeSlicing } else { SharingMode::Mps };
+            let mode = SharingMode::together(sitting.iter().map(|sitting| sitting.mode));
             let all: Vec<&Demand> = others.iter().collect();
             let believed = self.corrected.uncorrected(&own, &all, mode).mean.get();
             (!others.is_empty()).then_some((believed, own, others, mode))

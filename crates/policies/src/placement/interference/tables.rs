@@ -195,9 +195,10 @@ impl<'a> Tables<'a> {
             return None;
         }
         let mut all: Vec<JobId> = sitting.iter().map(|sitting| sitting.job).collect();
-        let before = self.speeds(&all, node.model, together(sitting.iter().map(|sitting| sitting.mode)));
+        let before =
+            self.speeds(&all, node.model, SharingMode::together(sitting.iter().map(|sitting| sitting.mode)));
         all.push(guest.spec.id);
-        let mode = together(sitting.iter().map(|sitting| sitting.mode).chain([mode]));
+        let mode = SharingMode::together(sitting.iter().map(|sitting| sitting.mode).chain([mode]));
         for (at, sitting) in sitting.iter().enumerate() {
             let slowdown = self.snapshot.slowdown_among(&all, at, node.model, mode)?;
             if slowdown.high > sitting.slowdown_max {
@@ -219,9 +220,4 @@ impl<'a> Tables<'a> {
         let speed = |at| Some(1.0 / self.snapshot.slowdown_among(jobs, at, model, mode)?.mean.get().max(1.0));
         (0..jobs.len()).map(speed).sum()
     }
-}
-
-/// Side by side if all are started that way.
-fn together(mut modes: impl Iterator<Item = SharingMode>) -> SharingMode {
-    if modes.all(|mode| mode == SharingMode::Mps) { SharingMode::Mps } else { SharingMode::TimeSlicing }
 }
