@@ -1,6 +1,7 @@
 //! `evenhand`: schedules GPU clusters fairly, in simulation and for real.
 
 mod args;
+mod bench_args;
 mod clock;
 mod commands;
 mod comparison;

@@ -19,7 +19,8 @@ mod trace;
 mod traces;
 mod train;
 
-use crate::args::{Bench, Command};
+use crate::args::Command;
+use crate::bench_args::Bench;
 
 /// Does what was asked for.
 pub fn run(command: Command) -> anyhow::Result<()> {

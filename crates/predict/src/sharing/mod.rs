@@ -14,8 +14,8 @@ mod corrected;
 use crate::learned::Learned;
 use corrected::{Corrected, Offs};
 use evenhand_core::{
-    Bytes, Cluster, Demand, DemandClass, Estimate, Event, Forecast, GpuId, Interference, Job, JobSpec, Lease,
-    LeaseId, ModelIndex, Moved, PerModel, Predictor, Sample, Sharing, SharingMode,
+    Bytes, Cluster, Demand, DemandClass, Estimate, Event, Forecast, GpuId, GpuSet, Interference, Job,
+    JobSpec, Lease, LeaseId, ModelIndex, Moved, PerModel, Predictor, Sample, Sharing, SharingMode,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use std::sync::Arc;
 /// A predictor that believes a trained model of jobs on one GPU, and corrects it.
 pub fn with_learned(speeds: Box<dyn Predictor>, model: Learned) -> Box<dyn Predictor> {
     let corrected = Arc::new(Corrected::of(Arc::new(model)));
-    let (offs, classes, seats) = (Offs::default(), BTreeMap::new(), BTreeMap::new());
-    Box::new(WithLearned { speeds, corrected, offs, classes, seats })
+    let (offs, classes, seats, taken) = (Offs::default(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    Box::new(WithLearned { speeds, corrected, offs, classes, seats, taken })
 }
 
 /// A measured share counts as another one if it is off by more than this.
@@ -38,6 +38,8 @@ struct WithLearned {
     classes: BTreeMap<Declared, Class>,
     /// Who is on shared GPUs.
     seats: BTreeMap<GpuId, Vec<Sitting>>,
+    /// The GPUs to which each of them came: a lease may have others when it ends.
+    taken: BTreeMap<LeaseId, GpuSet>,
 }
 
 /// What was declared, as it is compared.
@@ -63,7 +65,10 @@ impl Predictor for WithLearned {
         let moved = self.speeds.observe(sample);
         let told = match (sample.event, sample.lease) {
             (Event::LeaseStarted(_), Some(lease)) => self.sit(sample, lease),
-            (Event::LeaseEnded { .. }, Some(lease)) => self.rise(lease),
+            (Event::LeaseEnded { lease, .. }, _) => {
+                self.rise(*lease);
+                Moved::Nothing
+            }
             (Event::Telemetry { demand, slowdown, .. }, Some(lease)) => {
                 let asks = self.measure(sample, lease, demand);
                 let slowed = slowdown.is_some_and(|slowdown| self.compare(lease, slowdown.get()));
@@ -123,16 +128,17 @@ impl WithLearned {
         self.class(&declared);
         let sitting = Sitting { lease: lease.id, demand: self.believed(&declared), mode };
         lease.gpus.iter().for_each(|gpu| self.seats.entry(gpu).or_default().push(sitting));
+        self.taken.insert(lease.id, lease.gpus.clone());
         if is_new { Moved::Alike } else { Moved::Nothing }
     }
 
-    fn rise(&mut self, lease: &Lease) -> Moved {
-        for gpu in lease.gpus.iter() {
+    /// A job has left the GPUs to which it had come.
+    fn rise(&mut self, lease: LeaseId) {
+        for gpu in self.taken.remove(&lease).iter().flat_map(GpuSet::iter) {
             if let Some(sitting) = self.seats.get_mut(&gpu) {
-                sitting.retain(|sitting| sitting.lease != lease.id);
+                sitting.retain(|sitting| sitting.lease != lease);
             }
         }
-        Moved::Nothing
     }
 
     /// Takes a measured demand in; says whether the class is told anew.
@@ -197,8 +203,7 @@ mod tests {
     use super::*;
     use crate::job_for_tests;
     use evenhand_core::{
-        EndCause, GpuMask, GpuModel, GpuSet, JobId, LeaseState, Node, NodeId, RackId, Ratio, Reason, Time,
-        Work,
+        EndCause, GpuMask, GpuModel, JobId, LeaseState, Node, NodeId, RackId, Ratio, Reason, Time, Work,
     };
 
     /// Everything that a predictor is shown of jobs on one GPU.

@@ -3,8 +3,8 @@
 //! `out_of_memory` counts leases that ended because a job found less memory than it needs beside others.
 //! `shared_slowdown_mean` and `shared_slowdown_worst` are over all measurements of jobs that share a GPU, or may: how much slower they
 //! ran than alone. Jobs are measured when their leases are renewed. `busy_fraction` is the share of leased GPU-time in which a kernel ran:
-//! of every job its duty, as last measured or else as declared, times what its work takes alone, over all of it on GPUs that were leased, a
-//! shared one once. It is not there if nobody knows a duty.
+//! of every job its duty, as last measured or else as declared, times what its work takes alone on the reference GPU model, over the time of
+//! GPUs that were leased, a shared one once: meant for clusters of one GPU model. It is not there if nobody knows a duty.
 
 use super::{Entry, Fold, reading};
 use crate::book::{Book, REFERENCE};

@@ -1,7 +1,7 @@
 //! How fast whole GPUs are auctioned, payments and all: against as many separate problems as there are, in the same run.
 
 use super::bids::{Gangs, bids};
-use crate::args::BenchAuction;
+use crate::bench_args::BenchAuction;
 use crate::clock::thread_cpu_s;
 use crate::numbers::percent;
 use crate::output;

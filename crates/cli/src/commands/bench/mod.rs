@@ -9,7 +9,7 @@ pub mod share;
 mod throughput;
 mod totals;
 
-use crate::args::BenchSimulate;
+use crate::bench_args::BenchSimulate;
 use crate::output;
 use anyhow::Result;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! How fast windows of rounds are planned, and how close to the best: against an integer program and its relaxation, in the same run.
 
-use crate::args::BenchPlan;
+use crate::bench_args::BenchPlan;
 use crate::clock::thread_cpu_s;
 use crate::output;
 use crate::table::{Side, Table};

@@ -1,6 +1,6 @@
 //! How long a prediction takes: from the bytes of a graph to what its job asks of a GPU, and from two demands to a slowdown.
 
-use crate::args::BenchPredict;
+use crate::bench_args::BenchPredict;
 use crate::clock::thread_cpu_s;
 use crate::failure::wrong;
 use crate::output;

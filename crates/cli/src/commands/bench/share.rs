@@ -1,7 +1,7 @@
 //! How fast clusters are divided: our methods against a generic solver, in the same run.
 
 use super::totals;
-use crate::args::BenchShare;
+use crate::bench_args::BenchShare;
 use crate::clock::thread_cpu_s;
 use crate::output;
 use crate::table::{Side, Table};

@@ -1,7 +1,7 @@
 //! The simulator on generated jobs. Every policy runs in a process of its own, so that its peak memory is its own.
 
 use super::REFERENCE_JOBS_PER_CPU_S;
-use crate::args::{BenchOne, BenchSimulate};
+use crate::bench_args::{BenchOne, BenchSimulate};
 use crate::numbers::{count, moment, plain};
 use crate::table::{Side, Table};
 use crate::{clock, inputs, ledger_file, output};

@@ -1,6 +1,6 @@
 //! What each way of dividing makes of a cluster in total, against OEF cooperative.
 
-use crate::args::BenchShare;
+use crate::bench_args::BenchShare;
 use crate::numbers::percent;
 use crate::table::{Side, Table};
 use anyhow::Result;

@@ -1,18 +1,19 @@
 //! Scenarios: a cluster, some work, how to simulate it, and which policies to compare, in one TOML file.
 
+mod policies;
+mod tenants;
+
 use crate::apps::Apps;
 use crate::profiles::ProfileTable;
 use crate::traces::synthetic::Synthetic;
 use crate::traces::{self, Sides, Throughputs};
-use crate::{ClusterSpec, Colocation, Faults, InputError, NodeGroup, Semantics, Setup, SimJob, Workload};
-use evenhand_core::{
-    Choice, EngineConfig, GpuCount, ModelIndex, Parameters, PerModel, Restart, Span, Tenant, TenantId,
-    Tenants, Weight,
-};
+use crate::{ClusterSpec, Colocation, Faults, InputError, NodeGroup, Semantics, Setup, Workload};
+use evenhand_core::{Choice, EngineConfig, Restart, Span};
+use policies::PolicyTable;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tenants::TenantTable;
 
 /// A scenario as read from its file.
 #[derive(Clone, Debug, Deserialize)]
@@ -118,49 +119,6 @@ struct SimulationTable {
     announces_regimes: Option<bool>,
     seeds: Vec<u64>,
     faults: Faults,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TenantTable {
-    name: String,
-    weight: Option<f64>,
-    parent: Option<String>,
-    limit: Option<BTreeMap<String, u32>>,
-    guaranteed: Option<BTreeMap<String, u32>>,
-    #[serde(default)]
-    reports: BTreeMap<String, f64>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PolicyTable {
-    name: String,
-    #[serde(default)]
-    set: BTreeMap<String, Scalar>,
-    #[serde(default)]
-    sweep: BTreeMap<String, Vec<Scalar>>,
-}
-
-/// A parameter may be written with or without quotes.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-enum Scalar {
-    Truth(bool),
-    Whole(i64),
-    Number(f64),
-    Text(String),
-}
-
-impl Scalar {
-    fn text(&self) -> String {
-        match self {
-            Self::Truth(value) => value.to_string(),
-            Self::Whole(value) => value.to_string(),
-            Self::Number(value) => value.to_string(),
-            Self::Text(value) => value.clone(),
-        }
-    }
 }
 
 impl Scenario {
@@ -341,127 +299,6 @@ impl Scenario {
         }
         Ok(setups)
     }
-
-    /// Gives tenants their weights, groups and quotas.
-    fn name_tenants(&self, workload: &mut Workload, cluster: &ClusterSpec) -> Result<(), InputError> {
-        for table in &self.tenant {
-            if !workload.tenants.iter().any(|tenant| tenant.name == table.name) {
-                let id = TenantId(workload.tenants.len() as u32);
-                workload.tenants.push(Tenant::new(id, &table.name));
-            }
-        }
-        let numbers: BTreeMap<String, TenantId> =
-            workload.tenants.iter().map(|tenant| (tenant.name.clone(), tenant.id)).collect();
-        for table in &self.tenant {
-            let tenant = &mut workload.tenants[numbers[&table.name].index()];
-            if let Some(weight) = table.weight {
-                let wrong = |_| InputError::field(0, "weight", weight, "a weight is a positive number");
-                tenant.weight =
-                    Weight::new(weight).map_err(wrong).map_err(|error| error.within(&self.path))?;
-            }
-            if let Some(parent) = &table.parent {
-                let known = numbers.get(parent).copied();
-                let wrong =
-                    || InputError::field(0, "parent", parent, "there is no such tenant").within(&self.path);
-                tenant.parent = Some(known.ok_or_else(wrong)?);
-            }
-            tenant.limit = self.quota(table.limit.as_ref(), cluster, u32::MAX)?;
-            tenant.guaranteed = self.quota(table.guaranteed.as_ref(), cluster, 0)?;
-        }
-        Ok(())
-    }
-
-    /// Refuses groups that contain themselves, tenants without jobs or members, and limits that some job can never meet.
-    fn check_tenants(&self, workload: &Workload, cluster: &ClusterSpec) -> Result<(), InputError> {
-        let wrong = |field: &str, value: &str, allowed: String| {
-            Err(InputError::field(0, field, value, allowed).within(&self.path))
-        };
-        let mut tenants = Tenants::default();
-        workload.tenants.iter().cloned().for_each(|tenant| tenants.put(tenant));
-        for (at, table) in self.tenant.iter().enumerate() {
-            if self.tenant[..at].iter().any(|other| other.name == table.name) {
-                return wrong("a tenant", &table.name, "it stands there twice".into());
-            }
-        }
-        for tenant in &workload.tenants {
-            // A walk that does not end within as many steps as there are tenants goes round in circles.
-            let steps = std::iter::successors(Some(tenant), |tenant| tenants.get(tenant.parent?));
-            if steps.take(workload.tenants.len() + 1).count() > workload.tenants.len() {
-                return wrong("the parent of a tenant", &tenant.name, "a group cannot contain itself".into());
-            }
-            let has_jobs = workload.jobs.iter().any(|job| job.truth.tenant == tenant.id);
-            let has_members = workload.tenants.iter().any(|other| other.parent == Some(tenant.id));
-            // A made-up workload may know more tenants than happen to come up in it.
-            let is_named = self.tenant.iter().any(|table| table.name == tenant.name);
-            if is_named && !has_jobs && !has_members {
-                return wrong("a tenant", &tenant.name, "no job of the workload belongs to it".into());
-            }
-        }
-        let fits = |job: &SimJob, model: ModelIndex| {
-            let within =
-                |tenant: &Tenant| tenant.limit.is_none_or(|limit| job.truth.gpus.min <= limit[model]);
-            job.truth.speed(model).get() > 0.0
-                && job.truth.gpus.min.0 <= cluster.gpus_of(model)
-                && tenants.lineage(job.truth.tenant).all(within)
-        };
-        let models = || (0..cluster.models.len() as u16).map(ModelIndex);
-        let stuck = workload
-            .jobs
-            .iter()
-            .find(|job| !job.truth.mixes_models && !models().any(|model| fits(job, model)));
-        stuck.map_or(Ok(()), |job| {
-            let tenant = tenants.get(job.truth.tenant).map_or("", |tenant| tenant.name.as_str());
-            let (name, gpus) = (job.truth.name(), job.truth.gpus.min.0);
-            wrong(
-                "the limit of tenant",
-                tenant,
-                format!("its job {name} needs {gpus} GPUs at once and could never start"),
-            )
-        })
-    }
-
-    fn quota(
-        &self,
-        table: Option<&BTreeMap<String, u32>>,
-        cluster: &ClusterSpec,
-        otherwise: u32,
-    ) -> Result<Option<PerModel<GpuCount>>, InputError> {
-        let Some(table) = table else { return Ok(None) };
-        let mut quota = PerModel::all(GpuCount(otherwise));
-        for (name, gpus) in table {
-            let model = cluster.model_index(name);
-            let wrong = || {
-                InputError::field(0, "a GPU model", name, "the cluster has no such model").within(&self.path)
-            };
-            quota[model.ok_or_else(wrong)?] = GpuCount(*gpus);
-        }
-        Ok(Some(quota))
-    }
-}
-
-impl PolicyTable {
-    /// The policy with its parameters, once for every combination of the values that are swept.
-    fn choices(&self) -> Result<Vec<Choice>, InputError> {
-        let parameters = self.set.iter().map(|(name, value)| (name.clone(), value.text())).collect();
-        let mut choices = vec![Choice { name: self.name.clone(), parameters: Parameters(parameters) }];
-        for (name, values) in &self.sweep {
-            if values.is_empty() {
-                return Err(InputError::field(0, "sweep", name, "give at least one value"));
-            }
-            if self.set.contains_key(name) {
-                return Err(InputError::field(0, "sweep", name, "a parameter is either set or swept"));
-            }
-            let with = |choice: Choice| {
-                values.iter().map(move |value| {
-                    let mut choice = choice.clone();
-                    choice.parameters.0.insert(name.clone(), value.text());
-                    choice
-                })
-            };
-            choices = choices.into_iter().flat_map(with).collect();
-        }
-        Ok(choices)
-    }
 }
 
 /// The words of the TOML reader, with a suggestion for a misspelt key.
@@ -505,6 +342,8 @@ const KEYS: &[&str] = &[
     "profiles_seed",
     "unmeasured",
     "colocation",
+    "foretold",
+    "kinds",
     "demand_error",
     "single",
     "jobs_max",
@@ -518,6 +357,7 @@ const KEYS: &[&str] = &[
     "first_to_target",
     "tuners",
     "jobs",
+    "days",
     "load",
     "duration_mean_s",
     "duration_sigma",
@@ -531,6 +371,7 @@ const KEYS: &[&str] = &[
     "checkpoint",
     "placer",
     "predictor",
+    "sharing",
     "declares_modes",
     "announces_regimes",
     "seeds",
@@ -554,45 +395,3 @@ const KEYS: &[&str] = &[
     "set",
     "sweep",
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sweep(text: &str) -> Result<Vec<String>, String> {
-        let table: PolicyTable = toml::from_str(text).expect("this is a policy table");
-        let choices = table.choices().map_err(|error| error.to_string())?;
-        let text = |choice: Choice| {
-            let set = choice.parameters.0.iter().map(|(name, value)| format!(" {name}={value}"));
-            format!("{}{}", choice.name, set.collect::<String>())
-        };
-        Ok(choices.into_iter().map(text).collect())
-    }
-
-    #[test]
-    fn a_sweep_is_every_combination_of_its_values() {
-        let found = sweep(
-            r#"name = "a"
-            set = { x = true }
-            sweep = { f = [0, 0.5], lease = ["5m", "20m"] }"#,
-        );
-        let expected = [
-            "a f=0 lease=5m x=true",
-            "a f=0 lease=20m x=true",
-            "a f=0.5 lease=5m x=true",
-            "a f=0.5 lease=20m x=true",
-        ];
-        assert_eq!(found.unwrap(), expected);
-        assert_eq!(sweep(r#"name = "a""#).unwrap(), ["a"]);
-    }
-
-    #[test]
-    fn a_sweep_that_says_nothing_or_too_much_is_refused() {
-        assert!(sweep("name = \"a\"\nsweep = { f = [] }").unwrap_err().contains("at least one value"));
-        assert!(
-            sweep("name = \"a\"\nset = { f = 1 }\nsweep = { f = [2] }")
-                .unwrap_err()
-                .contains("either set or swept")
-        );
-    }
-}
