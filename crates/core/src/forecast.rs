@@ -1,8 +1,8 @@
 //! What is believed of a job. Beliefs and truths are different objects: this is the former.
 
 use crate::{
-    Bytes, Estimate, GpuCount, GpuModel, Locality, ModelIndex, PerModel, Rate, Ratio, Scaling, SharingMode,
-    Span, Work,
+    Bytes, Ends, Estimate, GpuCount, GpuModel, Locality, ModelIndex, PerModel, Rate, Ratio, Scaling,
+    SharingMode, Span, Work,
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +44,11 @@ pub struct Forecast {
     pub speed: PerModel<Estimate<Rate>>,
     /// The effect of GPU count and distance.
     pub scaling: Scaling,
-    /// All the work from the first step to the last, done or not; `None` if nothing is known.
+    /// All the work from the first step to the last, done or not, when this was told; `None` if nothing is known.
     pub total: Option<Estimate<Work>>,
+    /// Where it may end, if that is not as good as certain: then this counts, given what is done, and not `total`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<Ends>,
     /// Regimes from the one in force to the last, in order; the last goes on to the end. Empty: it stays as it is.
     pub regimes: Vec<RegimeForecast>,
     /// The work done where the first of them begins.
@@ -64,10 +67,15 @@ impl Forecast {
         self.speed[model].mean.times(self.scaling.factor(range, gpus, span))
     }
 
+    /// All the work from the first step to the last, of a job that is not over after so much. `None` if nothing is known.
+    pub fn total_after(&self, done: Work) -> Option<Estimate<Work>> {
+        self.ends.as_ref().and_then(|ends| ends.after(done)).or(self.total)
+    }
+
     /// Seconds that the rest of a job takes after so much work, alone on `gpus.min` GPUs of a model in one place, with all
     /// changes of regime. `None` if its work is unknown or it cannot run there. How sure the speed is does not count.
     pub fn seconds_from(&self, model: ModelIndex, done: Work) -> Option<Estimate<f64>> {
-        let (total, speed) = (self.total?, self.speed[model].mean.get());
+        let (total, speed) = (self.total_after(done)?, self.speed[model].mean.get());
         let until = |end: Work, stretch: Ratio| {
             let seconds = self.units_between(done.steps(), end.steps()) / speed * stretch.get();
             seconds.is_finite().then_some(seconds)

@@ -10,6 +10,7 @@ mod balance;
 mod class;
 mod cluster;
 mod contract;
+mod ends;
 mod event;
 mod forecast;
 mod free;
@@ -43,6 +44,7 @@ pub use contract::{
     Abilities, Backend, BackendError, Better, Guest, Limits, Metric, MetricRepository, Moved, Observed,
     Opening, Placement, Placer, Policy, PolicyError, Predictor, Reading, Sample, Unit,
 };
+pub use ends::{EndPoint, Ends};
 pub use event::{Command, EndCause, Event, Outcome, Retry, StopReason};
 pub use forecast::{Demand, DemandClass, DemandSharing, Forecast, Interference, RegimeForecast};
 pub use free::FreeIndex;

@@ -221,7 +221,8 @@ impl Snapshot {
 
     /// Work that is believed to be left: zero for a job that outran its forecast, `None` if nothing is known.
     pub fn remaining(&self, index: JobIndex, job: &Job) -> Option<Work> {
-        Some(self.forecast(index).total?.mean.less(self.done(index, job)))
+        let done = self.done(index, job);
+        Some(self.forecast(index).total_after(done)?.mean.less(done))
     }
 
     /// Seconds that a job is believed to need still, alone on `gpus.min` GPUs of a model in one place, with the changes of

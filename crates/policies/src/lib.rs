@@ -78,7 +78,7 @@ pub const POLICIES: &[Entry] = &[
 
 /// Policies that plan ahead, and whose beliefs they plan with unless told otherwise.
 pub const PLANNERS: &[(&str, &str)] =
-    &[("shockwave", "dirichlet"), ("shockwave-plus", "regimes"), ("promise", "regimes")];
+    &[("shockwave", "dirichlet"), ("shockwave-plus", "regimes"), ("promise", "history")];
 
 /// The policy of someone who chose none.
 pub const DEFAULT_POLICY: &str = "las";

@@ -20,6 +20,8 @@ pub(crate) struct View<'a> {
     pub done_s: f64,
     /// R: seconds that it is believed to need still, alone on its gang of its fastest model.
     pub left_s: f64,
+    /// As little as it may well need: one in ten needs less.
+    pub left_low_s: f64,
     /// As much as it may well need: one in ten needs more.
     pub left_high_s: f64,
     /// Seconds of the current epoch, at the speed in force.
@@ -55,11 +57,13 @@ impl<'a> View<'a> {
         let rates =
             models().map(|model| if best > 0.0 { (speed(model) / best).min(1.0) } else { 0.0 }).collect();
         let done = snapshot.done(index, job).steps();
-        let total = forecast.total.map_or(2.0 * done, |total| total.mean.steps()).max(done).max(1e-3);
+        let believed = forecast.total_after(snapshot.done(index, job));
+        let total = believed.map_or(2.0 * done, |total| total.mean.steps()).max(done).max(1e-3);
         let epoch = job.spec.epoch.map_or(total / EPOCHS, evenhand_core::Work::steps).max(1e-6);
         let known = fastest.and_then(|model| snapshot.remaining_seconds(index, job, model));
         // Of a job that nothing is known of, as much is expected to be left as it has done.
         let left_s = known.map_or(if best > 0.0 { done / best } else { 0.0 }, |left| left.mean).max(1.0);
+        let left_low_s = known.map_or(left_s, |left| left.low).clamp(1.0, left_s);
         let left_high_s = known.map_or(left_s, |left| left.high).max(left_s);
         let epochs = (total / epoch).ceil().max(1.0);
         let in_epoch = done / epoch - (done / epoch).floor();
@@ -74,6 +78,7 @@ impl<'a> View<'a> {
             done: (done / epoch).floor().min(epochs),
             done_s: done_seconds(job, done, best),
             left_s,
+            left_low_s,
             left_high_s,
             rates,
         }

@@ -57,6 +57,7 @@ pub(crate) fn as_declared(job: &Job, speed: &PerModel<Estimate<Rate>>) -> Foreca
         speed: *speed,
         scaling: spec.scaling.clone(),
         total: spec.work.map(Estimate::exact),
+        ends: None,
         regimes: regimes(job),
         from: job.done,
         stretch: Estimate::default(),

@@ -3,6 +3,7 @@
 mod curves;
 mod declared;
 mod dirichlet;
+mod history;
 pub mod learned;
 mod measured;
 mod regimes;
@@ -24,7 +25,7 @@ pub struct PredictorEntry {
 
 /// All predictors.
 pub const PREDICTORS: &[PredictorEntry] =
-    &[declared::ENTRY, measured::ENTRY, curves::ENTRY, dirichlet::ENTRY, regimes::ENTRY];
+    &[declared::ENTRY, measured::ENTRY, curves::ENTRY, dirichlet::ENTRY, regimes::ENTRY, history::ENTRY];
 
 /// The predictor of someone who chose none.
 pub const DEFAULT_PREDICTOR: &str = "declared";

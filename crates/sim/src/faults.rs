@@ -7,6 +7,9 @@ use crate::input::{InputError, within};
 use evenhand_core::{Bytes, Demand, Estimate, JobId, JobSpec, NodeId, PerModel, Random, Span, Time, Work};
 use serde::{Deserialize, Serialize};
 
+/// How far off the declared work of a job is that lies.
+const LIE: f64 = 20.0;
+
 /// What goes wrong. The default is nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -21,6 +24,8 @@ pub struct Faults {
     pub straggling: Straggling,
     /// Spread of declared against true work: the standard deviation of the logarithm of their ratio; 0 = exact.
     pub forecast_error: f64,
+    /// Part of the jobs of which a work is declared that is [`LIE`] times too small or too large; 0 = none.
+    pub forecast_lies: f64,
     /// Spread of declared against true demand and memory, in the same measure; 0 = exact.
     pub demand_error: f64,
     /// Nothing goes wrong from then on, in seconds; 0 = no end.
@@ -53,6 +58,7 @@ impl Default for Faults {
             job_crash_every_s: 0.0,
             straggling: Straggling::default(),
             forecast_error: 0.0,
+            forecast_lies: 0.0,
             demand_error: 0.0,
             until_s: 0.0,
         }
@@ -77,6 +83,7 @@ impl Faults {
             ("straggling.for_s", self.straggling.for_s, 0.0, LONGEST),
             ("straggling.speed", self.straggling.speed, 0.01, 1.0),
             ("forecast_error", self.forecast_error, 0.0, 10.0),
+            ("forecast_lies", self.forecast_lies, 0.0, 1.0),
             ("demand_error", self.demand_error, 0.0, 10.0),
             ("until_s", self.until_s, 0.0, LONGEST),
         ])
@@ -119,9 +126,15 @@ impl Faults {
 
     /// What the submitter says of a job, which may be off.
     pub(crate) fn declare(&self, seed: u64, truth: &JobSpec) -> Option<JobSpec> {
-        let work = truth.work.filter(|_| self.forecast_error > 0.0)?;
-        let mut random = Random::stream(seed ^ truth.id.0.wrapping_mul(0x9e37_79b9), "forecast");
-        let factor = random.log_normal(0.0, self.forecast_error);
+        let work = truth.work.filter(|_| self.forecast_error > 0.0 || self.forecast_lies > 0.0)?;
+        let stream = |name| Random::stream(seed ^ truth.id.0.wrapping_mul(0x9e37_79b9), name);
+        let mut lies = stream("lies");
+        let lie = match (lies.chance(self.forecast_lies), lies.below(2)) {
+            (false, _) => 1.0,
+            (true, 0) => LIE,
+            (true, _) => 1.0 / LIE,
+        };
+        let factor = lie * stream("forecast").log_normal(0.0, self.forecast_error);
         let declared = Work(((work.0 as f64 * factor) as u64).max(1));
         Some(JobSpec { work: Some(declared), ..truth.clone() })
     }

@@ -17,6 +17,8 @@ pub struct SimJob {
     pub recipe: Option<Arc<Recipe>>,
     /// Whether its submitter says beforehand when its regimes change; otherwise they are a surprise.
     pub announces: bool,
+    /// Whether its submitter says how much work it is.
+    pub declares_work: bool,
     /// How its loss falls, if it reports that.
     pub curve: Option<Arc<Curve>>,
     /// The kind of job that it was measured as: what it does to others on its GPU is looked up by this name.
@@ -34,6 +36,7 @@ impl SimJob {
             cancel: None,
             recipe: None,
             announces: true,
+            declares_work: true,
             curve: None,
             profile: None,
             foretold: None,
@@ -48,9 +51,12 @@ impl SimJob {
         Self { curve: Some(Arc::new(curve)), ..Self::new(submit, Arc::new(truth)) }
     }
 
-    /// What its submitter says of it where that is not the truth: the limit is declared, and not how soon the target
-    /// will be reached.
+    /// What its submitter says of it where that is not the truth: perhaps nothing of its size; of training, the limit, and not how
+    /// soon the target will be reached.
     pub(crate) fn declared(&self) -> Option<JobSpec> {
+        if !self.declares_work {
+            return Some(JobSpec { work: None, ..JobSpec::clone(&self.truth) });
+        }
         let limit = self.curve.as_ref()?.limit;
         Some(JobSpec { work: Some(limit), ..JobSpec::clone(&self.truth) })
     }
@@ -97,6 +103,11 @@ impl Workload {
             (Some(first), Some(last)) => last.submit.since(first.submit),
             _ => Span::ZERO,
         }
+    }
+
+    /// Lets no job declare how much work it is, so that sizes can only be learnt.
+    pub fn withhold_work(&mut self) {
+        self.jobs.iter_mut().for_each(|job| job.declares_work = false);
     }
 
     /// Lets no job declare which batch sizes it may use, so that their changes can only be learnt.

@@ -71,8 +71,9 @@ impl Policy for Slaq {
 impl Slaq {
     /// By how much the loss is expected to fall in so many seconds at this speed.
     fn drop(&self, snapshot: &Snapshot, index: JobIndex, job: &Job, rate: f64, seconds: f64) -> Option<f64> {
-        let total = snapshot.forecast(index).total?.mean.steps();
-        let done = snapshot.done(index, job).steps();
+        let done = snapshot.done(index, job);
+        let total = snapshot.forecast(index).total_after(done)?.mean.steps();
+        let done = done.steps();
         let progress = |steps: f64| if total > 0.0 { (steps / total).min(1.0) } else { 1.0 };
         let loss = |progress: f64| (-self.decay * progress).exp();
         Some(loss(progress(done)) - loss(progress(done + rate * seconds.max(0.0))))

@@ -19,22 +19,30 @@ pub(super) struct Case<'a> {
     pub sized: bool,
     /// R: expected to be left.
     pub left_s: f64,
-    /// As much as may well be left: one in ten needs more.
+    /// As little and as much as may well be left: one in ten needs less, and one more.
+    pub low_s: f64,
     pub high_s: f64,
     /// T: from the first step to the last.
     pub total_s: f64,
+    /// How sure its size is: the standard deviation of its logarithm.
+    pub spread: f64,
+    /// theta: how much later than promised it may be.
+    pub tolerance: f64,
     /// Lost if it is stopped and started again.
     pub restart_s: f64,
     pub runs: bool,
     /// When its fair share would have finished it, in seconds since the start of the run.
     pub promise_s: f64,
-    /// What the virtual system is to have given it by now.
+    /// When it came, or was last given a new promise.
     pub since_s: f64,
+    /// What the virtual system has given it by now, and is to give it in all.
+    progress_s: f64,
+    goal_s: f64,
 }
 
 impl<'a> Case<'a> {
     /// All jobs that may be granted GPUs, by number; their promises are yet to come.
-    pub fn all(snapshot: &'a Snapshot) -> Vec<Self> {
+    pub fn all(snapshot: &'a Snapshot, tolerance: f64) -> Vec<Self> {
         let gpus = f64::from(snapshot.cluster.capacity_total().0.max(1));
         let parts: Vec<f64> = snapshot
             .cluster
@@ -42,7 +50,10 @@ impl<'a> Case<'a> {
             .map(|model| f64::from(snapshot.cluster.capacity(model).0) / gpus)
             .collect();
         let largest = Largest::of(snapshot);
-        View::all(snapshot).into_iter().map(|view| Self::new(snapshot, view, &parts, &largest)).collect()
+        let views = View::all(snapshot).into_iter();
+        let mut cases: Vec<Self> = views.map(|view| Self::new(snapshot, view, &parts, &largest)).collect();
+        cases.iter_mut().for_each(|case| case.tolerance = tolerance + case.spread);
+        cases
     }
 
     fn new(snapshot: &'a Snapshot, view: View<'a>, parts: &[f64], largest: &Largest) -> Self {
@@ -54,18 +65,24 @@ impl<'a> Case<'a> {
         let close = forecast.scaling.factor(spec.gpus, spec.gpus.min, largest.span(view.gang));
         let speed = if close > 0.0 { pace * close } else { pace };
         let over_s = overrun_s(snapshot, &view);
-        let (left_s, high_s) = (view.left_s.max(over_s) / speed, view.left_high_s.max(over_s) / speed);
+        let seconds = |left_s: f64| left_s.max(over_s) / speed;
+        let (left_s, high_s) = (seconds(view.left_s), seconds(view.left_high_s));
         let runs = snapshot.leases.of_job(Some(view.job)).is_some_and(evenhand_core::Lease::is_lasting);
         Self {
             pace,
             sized: forecast.total.is_some(),
             left_s,
+            low_s: seconds(view.left_low_s),
             high_s,
             total_s: view.done_s / speed + left_s,
+            spread: spread(snapshot, &view),
+            tolerance: 0.0,
             restart_s: forecast.restart.mean.seconds(),
             runs,
             promise_s: f64::INFINITY,
             since_s: snapshot.now.seconds(),
+            progress_s: 0.0,
+            goal_s: 0.0,
             view,
         }
     }
@@ -74,10 +91,24 @@ impl<'a> Case<'a> {
         self.view.job.spec.id
     }
 
+    /// How long its fair share would take for it if so much were left of it: a job that proves to be short would have been over the sooner.
+    pub fn fair_s(&self, left_s: f64, now_s: f64) -> f64 {
+        let goal_s = self.goal_s - self.left_s + left_s;
+        let (age_s, ahead_s) = (now_s - self.since_s, self.promise_s - now_s);
+        let fair_s = if goal_s <= self.progress_s && self.progress_s > 0.0 {
+            age_s * goal_s / self.progress_s
+        } else if self.goal_s > self.progress_s && ahead_s > 0.0 {
+            age_s + (goal_s - self.progress_s) * ahead_s / (self.goal_s - self.progress_s)
+        } else {
+            (self.promise_s - self.since_s) * goal_s / self.goal_s.max(1e-3)
+        };
+        fair_s.max(1.0)
+    }
+
     /// Whether its promise cannot be kept any more, by far: whatever was in its way, others are not to make good for it. It is given a new
     /// one, as if what is left of it came now.
-    fn is_lost(&self, now: Time, tolerance: f64) -> bool {
-        let fair_s = (1.0 + tolerance) * (self.promise_s - self.since_s).max(1.0);
+    fn is_lost(&self, now: Time) -> bool {
+        let fair_s = (1.0 + self.tolerance) * (self.promise_s - self.since_s).max(1.0);
         let waits_s = now.seconds() - self.since_s;
         self.sized && waits_s > LOST_AFTER_S && waits_s + self.left_s > LOST * fair_s
     }
@@ -112,6 +143,12 @@ impl Largest {
     }
 }
 
+/// The standard deviation of the logarithm of a job's work.
+fn spread(snapshot: &Snapshot, view: &View<'_>) -> f64 {
+    let ends = snapshot.forecast(view.index).ends.as_ref();
+    ends.map_or(0.0, |ends| ends.spread(snapshot.done(view.index, view.job)))
+}
+
 /// Of a job that has done more than was expected of it, as much again as it is over: nobody is believed to be all but done for ever.
 fn overrun_s(snapshot: &Snapshot, view: &View<'_>) -> f64 {
     let Some(total) = snapshot.forecast(view.index).total else { return 0.0 };
@@ -122,12 +159,7 @@ fn overrun_s(snapshot: &Snapshot, view: &View<'_>) -> f64 {
 
 /// Brings the virtual system up to now, and tells every job its promise. How long the longest of the newcomers takes on its fastest
 /// GPU model, if there are any.
-pub(super) fn promise(
-    snapshot: &Snapshot,
-    tolerance: f64,
-    fluid: &mut Fluid,
-    cases: &mut [Case<'_>],
-) -> Option<f64> {
+pub(super) fn promise(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>]) -> Option<f64> {
     let gpus: GpuCount = snapshot.cluster.capacity_total();
     let elapsed_s = snapshot.now.since(fluid.then()).seconds();
     fluid.advance(snapshot.now, gpus);
@@ -148,17 +180,19 @@ pub(super) fn promise(
         });
         (member.done_s, member.runs, case.since_s) = (before_s, case.runs, member.since_s);
         member.revise(case.total_s - member.before_s);
+        (case.progress_s, case.goal_s) = (member.progress_s, member.total_s);
     }
     for member in fluid.members.values_mut() {
         member.weight = snapshot.tenants.weight(member.tenant).get();
     }
     tell(fluid, gpus, cases);
-    let late: Vec<usize> =
-        (0..cases.len()).filter(|at| cases[*at].is_lost(snapshot.now, tolerance)).collect();
+    let late: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].is_lost(snapshot.now)).collect();
     for at in &late {
         if let Some(member) = fluid.members.get_mut(&cases[*at].id()) {
             member.begin_again(snapshot.now);
-            cases[*at].since_s = member.since_s;
+            let case = &mut cases[*at];
+            case.since_s = member.since_s;
+            (case.progress_s, case.goal_s) = (member.progress_s, member.total_s);
         }
     }
     if !late.is_empty() {

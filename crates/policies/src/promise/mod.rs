@@ -95,8 +95,8 @@ impl Policy for Promised {
     fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
         let kept = snapshot.previous.as_ref().and_then(|plan| plan.memory.recall::<Books>());
         let mut books = kept.map_or_else(Books::default, |books| (*books).clone());
-        let mut cases = Case::all(snapshot);
-        let longest_s = promise(snapshot, self.tolerance, &mut books.fluid, &mut cases);
+        let mut cases = Case::all(snapshot, self.tolerance);
+        let longest_s = promise(snapshot, &mut books.fluid, &mut cases);
         if let Some(longest_s) = longest_s {
             let area_s = cases.iter().map(|case| f64::from(case.view.gang) * case.left_s).sum();
             let gpus = snapshot.cluster.capacity_total();
@@ -122,7 +122,7 @@ impl Promised {
     fn plan(&self, snapshot: &Snapshot, cases: &[Case<'_>], books: &mut Books) -> Plan {
         let due = self.preempt.is_due(snapshot);
         let room = || if due { Room::whole(snapshot) } else { Room::left_over(snapshot) };
-        let mut desk = Desk::new(self.tolerance, snapshot, cases, books);
+        let mut desk = Desk::new(snapshot, cases, books);
         let mut claims = desk.claims();
         claims.retain(|claim| due || cases[claim.at].view.job.is_queued());
         let mut heard = desk.hear(claims, &mut room());

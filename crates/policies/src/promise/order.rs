@@ -16,6 +16,12 @@ const OVERTAKES_FOR: f64 = 100.0;
 /// A job that runs and was at risk counts as such until its risk is below this.
 const STILL_AT_RISK: f64 = 0.95;
 
+/// How soon the gang of a job counts as much as its time: from a spread of one over this on.
+const GANG_COUNTS: f64 = 5.0;
+
+/// As much as may be left is believed up to this many times what is expected, where the horizon is concerned.
+const HIGH_MAX: f64 = 1.25;
+
 /// The weight of the speed of a job whose due is upon it, against one with all the time in the world.
 const OMEGA_MAX: f64 = 20.0;
 
@@ -71,13 +77,24 @@ pub(super) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    pub fn new(tolerance: f64, snapshot: &Snapshot, cases: &'a [Case<'a>], books: &Books) -> Self {
+    pub fn new(snapshot: &Snapshot, cases: &'a [Case<'a>], books: &Books) -> Self {
         let (now_s, round_s) = (snapshot.now.seconds(), books.round.seconds());
-        let fair_s = |case: &Case<'_>| (1.0 + tolerance) * (case.promise_s - case.since_s).max(1.0);
+        let fair_s = |case: &Case<'_>| (1.0 + case.tolerance) * (case.promise_s - case.since_s).max(1.0);
         let due = |case: &Case<'_>| (case.since_s + fair_s(case) - now_s).max(case.left_s);
-        let risk = |case: &Case<'_>| (now_s + round_s + case.high_s - case.since_s) / fair_s(case);
-        let laxity = |case: &Case<'_>| case.since_s + fair_s(case) - now_s - case.high_s;
-        let spare = |case: &Case<'_>| books.horizon.seconds() - now_s - case.high_s * case.pace;
+        // However long a job proves to be, it is held against what its share would have brought for that.
+        let sizes = |case: &Case<'_>| [case.low_s, case.left_s, case.high_s];
+        let fair_of = |case: &Case<'_>, left_s: f64| (1.0 + case.tolerance) * case.fair_s(left_s, now_s);
+        let risk = |case: &Case<'_>| {
+            let risk = |left_s: f64| (now_s + round_s + left_s - case.since_s) / fair_of(case, left_s);
+            sizes(case).into_iter().map(risk).fold(0.0, f64::max)
+        };
+        let laxity = |case: &Case<'_>| {
+            let laxity = |left_s: f64| case.since_s + fair_of(case, left_s) - now_s - left_s;
+            sizes(case).into_iter().map(laxity).fold(f64::INFINITY, f64::min)
+        };
+        let spare = |case: &Case<'_>| {
+            books.horizon.seconds() - now_s - case.high_s.min(HIGH_MAX * case.left_s) * case.pace
+        };
         let due_s: Vec<f64> = cases.iter().map(due).collect();
         let sized = cases.iter().zip(&due_s).filter(|(case, _)| case.sized);
         let jobs = sized.map(|(case, due_s)| (f64::from(case.view.gang), due_s - case.left_s, *due_s));
@@ -206,11 +223,17 @@ impl<'a> Desk<'a> {
         risk.powi(2) / self.size(at).max(1.0)
     }
 
-    /// The smaller the sooner: seconds left, less what stopping it would cost. Of a job of unknown size, GPU-seconds done.
+    /// The smaller the sooner: seconds left, less what stopping it would cost; the less sure they are, the more the gang counts, which is
+    /// known. Of a job of unknown size, GPU-seconds done.
     fn size(&self, at: usize) -> f64 {
         let case = &self.cases[at];
         let saved_s = if case.runs { case.restart_s } else { 0.0 };
-        let size = if case.sized { case.left_s - saved_s } else { f64::from(case.view.gang) * case.left_s };
+        let gang = f64::from(case.view.gang);
+        let size = if case.sized {
+            (case.left_s - saved_s).max(1.0) * gang.powf((GANG_COUNTS * case.spread).min(1.0))
+        } else {
+            gang * case.left_s
+        };
         if self.between && case.runs { size / INTERRUPTED_FOR } else { size }
     }
 }

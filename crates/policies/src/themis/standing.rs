@@ -52,7 +52,7 @@ impl<'a> Member<'a> {
         let mean_rate = mean_rate(snapshot, index, job);
         let done = snapshot.done(index, job).steps();
         let a_lease = mean_rate * lease.seconds();
-        let left = match forecast.total {
+        let left = match forecast.total_after(snapshot.done(index, job)) {
             Some(total) if total.mean.steps() > done => total.mean.steps() - done,
             // A job that has outrun its forecast is not done: it is taken to need what is thought possible, or a lease.
             Some(total) => (total.high.steps() - done).max(a_lease),

@@ -73,7 +73,7 @@ impl Fold for Fairness {
         let rows = ratios(book);
         let fixed = sorted(rows.iter().map(|row| row.fixed).collect());
         let dynamic: Vec<f64> = rows.iter().map(|row| row.dynamic).collect();
-        let fluid: Vec<f64> = rows.iter().map(|row| row.fluid).collect();
+        let fluid = sorted(rows.iter().map(|row| row.fluid).collect());
         let gains: Vec<f64> = fluid.iter().filter(|ratio| **ratio > 0.0).map(|ratio| 1.0 / ratio).collect();
         let ratio = |name, value| reading(name, value, Unit::Ratio, Better::Down);
         let unfair = |name, values: &[f64]| {
@@ -88,6 +88,7 @@ impl Fold for Fairness {
             unfair("unfair_dynamic_fraction", &dynamic),
             ratio("ftf_fluid_worst", largest(&fluid)),
             ratio("ftf_fluid_mean", mean(&fluid)),
+            ratio("ftf_fluid_p99", quantile(&fluid, 0.99)),
             unfair("unfair_fluid_fraction", &fluid),
             reading("jain", jain(&gains), Unit::Fraction, Better::Up),
         ]

@@ -115,6 +115,7 @@ struct SimulationTable {
     placer: Option<String>,
     predictor: Option<String>,
     sharing: Option<String>,
+    declares_work: Option<bool>,
     declares_modes: Option<bool>,
     announces_regimes: Option<bool>,
     seeds: Vec<u64>,
@@ -174,6 +175,9 @@ impl Scenario {
             return Err(InputError::field(0, "semantics", "original", allowed).within(&self.path));
         }
         workload.set_restart(self.restart()?);
+        if self.simulation.declares_work == Some(false) {
+            workload.withhold_work();
+        }
         if self.simulation.declares_modes == Some(false) {
             workload.withhold_modes();
         }
@@ -372,6 +376,7 @@ const KEYS: &[&str] = &[
     "placer",
     "predictor",
     "sharing",
+    "declares_work",
     "declares_modes",
     "announces_regimes",
     "seeds",
@@ -382,6 +387,7 @@ const KEYS: &[&str] = &[
     "job_crash_every_s",
     "straggling",
     "forecast_error",
+    "forecast_lies",
     "until_s",
     "every_s",
     "for_s",

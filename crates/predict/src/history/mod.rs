@@ -1,0 +1,180 @@
+//! Believes that jobs end where jobs like them did.
+//!
+//! ```text
+//! size      of a job that declares its work, work done / work declared ;  of one that does not, seconds on its fastest GPU model
+//! like it   jobs of its tenant with the same gang, shrunk towards those of its tenant, shrunk towards all
+//! ends      the odds of every size, by what became of these jobs (see `hazards`)
+//! ```
+//!
+//! A submitter who is always right is believed to the step; one who is twice off is expected to be; of jobs of which nothing is declared as much is known as
+//! those before them have shown, and of the first ones nothing. Speeds and their changes are those of `regimes`.
+
+mod hazards;
+
+use crate::{PredictorEntry, regimes};
+use evenhand_core::{
+    Cluster, EndCause, Ends, Event, Forecast, Interference, Job, JobId, JobSpec, Moved, Predictor, Rate,
+    Sample, TenantId, Work,
+};
+use hazards::{Hazards, Prior, bin, points, priors};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(crate) const ENTRY: PredictorEntry = PredictorEntry {
+    name: "history",
+    summary: "Believes that jobs end where jobs like them did, as often as declared; speeds as `regimes`.",
+    build: || {
+        let (said, unsaid) = (Kept::new(Prior::AsDeclared), Kept::new(Prior::Unknown));
+        Box::new(History {
+            speeds: (regimes::ENTRY.build)(),
+            said,
+            unsaid,
+            seen: BTreeMap::new(),
+            moved: Reach::All,
+        })
+    },
+};
+
+/// Jobs that what holds for more jobs is worth within fewer.
+const WIDER_WORTH: f64 = 6.0;
+
+/// Ends after which something is said of jobs that declare nothing.
+const ENDS_MIN: f64 = 8.0;
+
+/// Everybody is told again when the odds have moved by this much.
+const NEWS: f64 = 0.03;
+
+struct History {
+    /// Says everything but where jobs end.
+    speeds: Box<dyn Predictor>,
+    /// Jobs that declare their work, and those that do not.
+    said: Kept,
+    unsaid: Kept,
+    /// The first bin that a job has not been counted in yet.
+    seen: BTreeMap<JobId, usize>,
+    /// Whom the last observation concerns.
+    moved: Reach,
+}
+
+/// Whose belief moved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    All,
+    Alike,
+    /// Those whose speeds are alike.
+    Speeds,
+}
+
+/// What is known of jobs that declare their work, or of those that do not.
+struct Kept {
+    prior: Prior,
+    all: Hazards,
+    tenants: BTreeMap<TenantId, Hazards>,
+    gangs: BTreeMap<(TenantId, u32), Hazards>,
+}
+
+impl Kept {
+    fn new(prior: Prior) -> Self {
+        Self { prior, all: Hazards::default(), tenants: BTreeMap::new(), gangs: BTreeMap::new() }
+    }
+
+    /// Hazards for a job, from the widest group to the narrowest.
+    fn hazards(&self, spec: &JobSpec) -> Vec<(f64, f64)> {
+        let mut hazards = self.all.hazards(&priors(self.prior));
+        let narrower = [self.tenants.get(&spec.tenant), self.gangs.get(&group(spec))];
+        for group in narrower.into_iter().flatten() {
+            for (_, worth) in &mut hazards {
+                *worth = worth.min(WIDER_WORTH);
+            }
+            hazards = group.hazards(&hazards);
+        }
+        hazards
+    }
+
+    fn groups(&mut self, spec: &JobSpec) -> [&mut Hazards; 3] {
+        let tenant = self.tenants.entry(spec.tenant).or_default();
+        [&mut self.all, tenant, self.gangs.entry(group(spec)).or_default()]
+    }
+
+    /// Whose odds are not what they were.
+    fn reach(&mut self, spec: &JobSpec) -> Option<Reach> {
+        let hazards = self.all.hazards(&priors(self.prior));
+        if self.all.has_moved(&hazards, NEWS) {
+            return Some(Reach::All);
+        }
+        let hazards = self.hazards(spec);
+        let own = self.gangs.entry(group(spec)).or_default();
+        own.has_moved(&hazards, NEWS).then_some(Reach::Alike)
+    }
+}
+
+fn group(spec: &JobSpec) -> (TenantId, u32) {
+    (spec.tenant, spec.gpus.min.0)
+}
+
+/// Steps in a unit of size: the declared work, or what the job does in a second where it is fastest.
+fn unit(spec: &JobSpec) -> f64 {
+    let fastest = || spec.speed_row().0.into_iter().map(Rate::get).fold(0.0, f64::max);
+    spec.work.map_or_else(fastest, Work::steps).max(1e-3)
+}
+
+impl Predictor for History {
+    fn observe(&mut self, sample: &Sample<'_>) -> Moved {
+        let moved = self.speeds.observe(sample);
+        self.moved = Reach::Speeds;
+        let spec = &sample.job.spec;
+        let (done, ended) = match sample.event {
+            Event::LeaseEnded { done, cause, .. } => (*done, matches!(cause, EndCause::Finished { .. })),
+            Event::Progress { done, .. } => (*done, false),
+            _ => return moved,
+        };
+        let size = done.steps() / unit(spec);
+        let from = if ended { self.seen.remove(&spec.id) } else { self.seen.insert(spec.id, bin(size)) };
+        let passed = from.unwrap_or(0)..bin(size).max(from.unwrap_or(0));
+        let kept = if spec.work.is_some() { &mut self.said } else { &mut self.unsaid };
+        for group in kept.groups(spec) {
+            group.pass(passed.clone());
+            if ended {
+                group.end(size);
+            }
+        }
+        if !ended {
+            return moved;
+        }
+        match kept.reach(spec) {
+            Some(reach) => {
+                self.moved = reach;
+                Moved::Alike
+            }
+            None => moved,
+        }
+    }
+
+    fn alike(&self, other: &JobSpec, observed: &JobSpec) -> bool {
+        let ends = match self.moved {
+            Reach::All => other.work.is_some() == observed.work.is_some(),
+            Reach::Alike => group(other) == group(observed),
+            Reach::Speeds => false,
+        };
+        ends || self.speeds.alike(other, observed)
+    }
+
+    fn forecast(&self, job: &Job, cluster: &Cluster) -> Arc<Forecast> {
+        let mut forecast = self.speeds.forecast(job, cluster);
+        let spec = &job.spec;
+        let kept = if spec.work.is_some() { &self.said } else { &self.unsaid };
+        if spec.work.is_some() || kept.all.ended >= ENDS_MIN {
+            let points = points(&kept.hazards(spec), &kept.all);
+            let certain = spec.work.is_some() && points.len() == 1 && (points[0].at - 1.0).abs() <= 0.0;
+            let ends = Ends { unit: unit(spec), points: points.into() };
+            let told = Arc::make_mut(&mut forecast);
+            told.total = told.total.or_else(|| ends.after(job.done));
+            told.ends = (!certain).then_some(ends);
+        }
+        forecast
+    }
+
+    fn interference(&self) -> Arc<dyn Interference> {
+        self.speeds.interference()
+    }
+}
