@@ -1,9 +1,10 @@
 //! Each job with its promise: what is looked at when GPUs are given away.
 
+use super::entitled::Entitled;
 use super::fluid::{Fluid, Member};
 use crate::view::View;
 use evenhand_core::{GpuCount, JobId, JobState, Locality, RackId, Snapshot, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A promise is lost when its job will be this many times later than it may be.
 const LOST: f64 = 1.25;
@@ -159,51 +160,70 @@ fn overrun_s(snapshot: &Snapshot, view: &View<'_>) -> f64 {
 
 /// Brings the virtual system up to now, and tells every job its promise. How long the longest of the newcomers takes on its fastest
 /// GPU model, if there are any.
-pub(super) fn promise(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>]) -> Option<f64> {
+pub(super) fn promise(
+    snapshot: &Snapshot,
+    entitled: &Entitled<'_>,
+    fluid: &mut Fluid,
+    cases: &mut [Case<'_>],
+) -> Option<f64> {
     let gpus: GpuCount = snapshot.cluster.capacity_total();
     let elapsed_s = snapshot.now.since(fluid.then()).seconds();
-    fluid.advance(snapshot.now, gpus);
-    let active: BTreeSet<JobId> = cases.iter().map(Case::id).collect();
-    // Whoever is gone needs no more than it had; whoever is on hold has no share.
-    let held = |id: &JobId| snapshot.jobs.by_id(*id).is_some_and(|job| job.state == JobState::Held);
-    fluid.members.retain(|id, member| active.contains(id) || !member.is_over() && !held(id));
-    for (_, member) in fluid.members.iter_mut().filter(|(id, _)| !active.contains(*id)) {
-        member.leave(elapsed_s);
-    }
-    let mut longest_s: Option<f64> = None;
-    for case in cases.iter_mut() {
-        let id = case.id();
-        let before_s = case.total_s - case.left_s;
-        let member = fluid.members.entry(id).or_insert_with(|| {
-            longest_s = Some((case.left_s * case.pace).max(longest_s.unwrap_or(0.0)));
-            Member::new(case.view.gang, case.view.job.spec.tenant, snapshot.now, before_s)
-        });
-        (member.done_s, member.runs, case.since_s) = (before_s, case.runs, member.since_s);
-        member.revise(case.total_s - member.before_s);
-        (case.progress_s, case.goal_s) = (member.progress_s, member.total_s);
-    }
-    for member in fluid.members.values_mut() {
-        member.weight = snapshot.tenants.weight(member.tenant).get();
-    }
-    tell(fluid, gpus, cases);
+    fluid.advance(snapshot.now, gpus, entitled);
+    let longest_s = meet(snapshot, fluid, cases, elapsed_s);
+    tell(fluid, gpus, entitled, cases);
     let late: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].is_lost(snapshot.now)).collect();
     for at in &late {
-        if let Some(member) = fluid.members.get_mut(&cases[*at].id()) {
+        let case = &mut cases[*at];
+        if let Some(member) = fluid.get_mut(case.id()) {
             member.begin_again(snapshot.now);
-            let case = &mut cases[*at];
             case.since_s = member.since_s;
             (case.progress_s, case.goal_s) = (member.progress_s, member.total_s);
         }
     }
     if !late.is_empty() {
-        tell(fluid, gpus, cases);
+        tell(fluid, gpus, entitled, cases);
     }
     longest_s
 }
 
-fn tell(fluid: &Fluid, gpus: GpuCount, cases: &mut [Case<'_>]) {
-    let finishes = fluid.finishes(gpus);
+/// Newcomers join, those who are gone stay as long as they are owed something, and everybody says how long it will be. Both lists are in
+/// the order of numbers.
+fn meet(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>], elapsed_s: f64) -> Option<f64> {
+    let mut longest_s: Option<f64> = None;
+    let mut met = Vec::with_capacity(cases.len());
+    let mut before = std::mem::take(&mut fluid.members).into_iter().peekable();
+    let held = |id: JobId| snapshot.jobs.by_id(id).is_some_and(|job| job.state == JobState::Held);
+    // Whoever is gone needs no more than it had; whoever is on hold has no share.
+    let leave = |mut member: Member, met: &mut Vec<Member>| {
+        if !member.is_over() && !held(member.job) {
+            member.leave(elapsed_s);
+            met.push(member);
+        }
+    };
+    for case in cases.iter_mut() {
+        while let Some(gone) = before.next_if(|member| member.job < case.id()) {
+            leave(gone, &mut met);
+        }
+        let done_s = case.total_s - case.left_s;
+        let mut member = before.next_if(|member| member.job == case.id()).unwrap_or_else(|| {
+            longest_s = Some((case.left_s * case.pace).max(longest_s.unwrap_or(0.0)));
+            Member::new(case.id(), case.view.gang, case.view.job.spec.tenant, snapshot.now, done_s)
+        });
+        (member.done_s, member.runs, case.since_s) = (done_s, case.runs, member.since_s);
+        member.revise(case.total_s - member.before_s);
+        (case.progress_s, case.goal_s) = (member.progress_s, member.total_s);
+        met.push(member);
+    }
+    before.for_each(|gone| leave(gone, &mut met));
+    fluid.members = met;
+    longest_s
+}
+
+fn tell(fluid: &Fluid, gpus: GpuCount, entitled: &Entitled<'_>, cases: &mut [Case<'_>]) {
+    let finishes = fluid.finishes(gpus, entitled);
+    let mut told = fluid.members.iter().zip(finishes);
     for case in cases {
-        case.promise_s = finishes.get(&case.id()).copied().unwrap_or(f64::INFINITY);
+        let found = told.find(|(member, _)| member.job == case.id());
+        case.promise_s = found.map_or(f64::INFINITY, |(_, finish_s)| finish_s);
     }
 }

@@ -1,15 +1,17 @@
 //! The virtual system that promises come from: every job present holds its fair share of all GPUs, divided without end.
 //!
 //! ```text
-//! p_i' = min(1, l w_i)          the rate at which job i progresses ;  w_i the weight of its tenant
+//! p_i' = min(1, l w_i)          the rate at which job i progresses ;  w_i the weight of its tenant                   between jobs
+//! p_i' = x_t / sum_{i of t} g_i    x_t the weighted max-min share of its tenant in its group, within its quota        between tenants
 //! sum_i g_i p_i' = min(M, sum_i g_i)                                  this sets l: no GPU is idle while somebody could use it
 //! job i is done when p_i = T_i ;  T_i the time that it takes alone on GPUs of average speed
 //! ```
 //!
 //! A job that ended early in the real system stays in this one until its fair finish: what it was given ahead of its share was
-//! nobody's loss, and others must not be promised more for it. Jobs of one weight progress alike, so that one clock serves them all and
+//! nobody's loss, and others must not be promised more for it. Jobs of one party progress alike, so that one clock serves them all and
 //! a walk over their ends in order costs O(n log n).
 
+use super::entitled::Entitled;
 use evenhand_core::{GpuCount, JobId, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,11 +19,11 @@ use std::collections::BTreeMap;
 /// A job in the virtual system.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Member {
+    pub job: JobId,
     /// g.
     pub gang: u32,
-    /// Whose it is, and w, its weight.
+    /// Whose it is.
     pub tenant: TenantId,
-    pub weight: f64,
     /// p: seconds of its time that its share has brought so far.
     pub progress_s: f64,
     /// T: seconds that it takes alone on GPUs of average speed, as far as is known now.
@@ -41,11 +43,11 @@ pub(super) struct Member {
 
 impl Member {
     /// A job that has come just now, with this much of it done.
-    pub fn new(gang: u32, tenant: TenantId, now: Time, before_s: f64) -> Self {
+    pub fn new(job: JobId, gang: u32, tenant: TenantId, now: Time, before_s: f64) -> Self {
         Self {
+            job,
             gang,
             tenant,
-            weight: 1.0,
             progress_s: 0.0,
             total_s: 0.0,
             since_s: now.seconds(),
@@ -94,7 +96,8 @@ impl Member {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Fluid {
     then: Time,
-    pub members: BTreeMap<JobId, Member>,
+    /// By number.
+    pub members: Vec<Member>,
 }
 
 impl Fluid {
@@ -103,78 +106,90 @@ impl Fluid {
         self.then
     }
 
+    /// The member of this number.
+    pub fn get_mut(&mut self, job: JobId) -> Option<&mut Member> {
+        let at = self.members.binary_search_by_key(&job, |member| member.job).ok()?;
+        Some(&mut self.members[at])
+    }
+
     /// Lets time pass.
-    pub fn advance(&mut self, now: Time, gpus: GpuCount) {
+    pub fn advance(&mut self, now: Time, gpus: GpuCount, entitled: &Entitled<'_>) {
         let (from_s, until_s) = (self.then.seconds(), now.seconds());
         self.then = now;
         if gpus == GpuCount::ZERO || until_s <= from_s {
             return;
         }
-        let mut walk = Walk::new(&self.members, gpus, from_s);
+        let mut walk = Walk::new(&self.members, gpus, from_s, entitled);
         let ends = walk.run(until_s);
-        let clocks: BTreeMap<u64, f64> =
-            walk.groups.iter().map(|group| (group.weight.to_bits(), group.clock_s)).collect();
-        for member in self.members.values_mut().filter(|member| member.finish_s.is_none()) {
-            member.progress_s += clocks.get(&member.weight.to_bits()).copied().unwrap_or(0.0);
+        for (member, party) in self.members.iter_mut().zip(&walk.parties) {
+            member.progress_s += party.map_or(0.0, |party| walk.groups[party].clock_s);
         }
-        for (job, finish_s) in ends {
-            if let Some(member) = self.members.get_mut(&job) {
-                (member.finish_s, member.progress_s) = (Some(finish_s), member.total_s);
-            }
+        for (at, finish_s) in ends {
+            let member = &mut self.members[at];
+            (member.finish_s, member.progress_s) = (Some(finish_s), member.total_s);
         }
     }
 
-    /// When every job would be done if nobody else came, in seconds since the start of the run.
-    pub fn finishes(&self, gpus: GpuCount) -> BTreeMap<JobId, f64> {
-        let mut finishes: BTreeMap<JobId, f64> =
-            self.members.iter().filter_map(|(job, member)| Some((*job, member.finish_s?))).collect();
+    /// When every job would be done if nobody else came, in seconds since the start of the run, in the order of the members.
+    pub fn finishes(&self, gpus: GpuCount, entitled: &Entitled<'_>) -> Vec<f64> {
+        let mut finishes: Vec<f64> =
+            self.members.iter().map(|member| member.finish_s.unwrap_or(f64::INFINITY)).collect();
         if gpus > GpuCount::ZERO {
-            finishes.extend(Walk::new(&self.members, gpus, self.then.seconds()).run(f64::INFINITY));
+            let mut walk = Walk::new(&self.members, gpus, self.then.seconds(), entitled);
+            for (at, finish_s) in walk.run(f64::INFINITY) {
+                finishes[at] = finish_s;
+            }
         }
         finishes
     }
 }
 
-/// Jobs of one weight.
+/// Jobs that progress alike.
 struct Group {
-    weight: f64,
+    /// One of its members.
+    tenant: TenantId,
     /// GPUs asked for by those not done.
     gangs: f64,
     /// Seconds by which each of them has progressed since the walk began.
     clock_s: f64,
     rate: f64,
-    /// What each has left at the start of the walk: those with the least last.
-    left: Vec<(f64, JobId, u32)>,
+    /// What each has left at the start of the walk, and its place: those with the least last.
+    left: Vec<(f64, usize, u32)>,
 }
 
 /// Goes from end to end.
-struct Walk {
+struct Walk<'a> {
+    entitled: &'a Entitled<'a>,
     gpus: f64,
     now_s: f64,
-    /// The largest weight first.
     groups: Vec<Group>,
+    /// The group of each member that is not done.
+    parties: Vec<Option<usize>>,
 }
 
-impl Walk {
-    fn new(members: &BTreeMap<JobId, Member>, gpus: GpuCount, now_s: f64) -> Self {
-        let mut groups: BTreeMap<u64, Group> = BTreeMap::new();
-        for (job, member) in members.iter().filter(|(_, member)| member.finish_s.is_none()) {
-            let weight = member.weight;
-            let empty = || Group { weight, gangs: 0.0, clock_s: 0.0, rate: 0.0, left: Vec::new() };
-            let group = groups.entry(weight.to_bits()).or_insert_with(empty);
+impl<'a> Walk<'a> {
+    fn new(members: &[Member], gpus: GpuCount, now_s: f64, entitled: &'a Entitled<'a>) -> Self {
+        let mut places: BTreeMap<u64, usize> = BTreeMap::new();
+        let (mut groups, mut parties): (Vec<Group>, _) = (Vec::new(), vec![None; members.len()]);
+        for (at, member) in members.iter().enumerate().filter(|(_, member)| member.finish_s.is_none()) {
+            let place = *places.entry(entitled.key(member.tenant)).or_insert_with(|| {
+                let (tenant, left) = (member.tenant, Vec::new());
+                groups.push(Group { tenant, gangs: 0.0, clock_s: 0.0, rate: 0.0, left });
+                groups.len() - 1
+            });
+            let group = &mut groups[place];
             group.gangs += f64::from(member.gang);
-            group.left.push((member.left_s(), *job, member.gang));
+            group.left.push((member.left_s(), at, member.gang));
+            parties[at] = Some(place);
         }
-        let mut groups: Vec<Group> = groups.into_values().collect();
         for group in &mut groups {
             group.left.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         }
-        groups.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-        Self { gpus: f64::from(gpus.0), now_s, groups }
+        Self { entitled, gpus: f64::from(gpus.0), now_s, groups, parties }
     }
 
-    /// Goes on until then; those who end on the way, in order.
-    fn run(&mut self, until_s: f64) -> Vec<(JobId, f64)> {
+    /// Goes on until then; the places of those who end on the way, in order.
+    fn run(&mut self, until_s: f64) -> Vec<(usize, f64)> {
         let mut ends = Vec::new();
         loop {
             self.set_rates();
@@ -182,7 +197,8 @@ impl Walk {
                 let (left_s, ..) = group.left.last()?;
                 Some((left_s - group.clock_s).max(0.0) / group.rate)
             });
-            let step_s = next.fold(f64::INFINITY, f64::min);
+            // A party that may hold nothing never ends.
+            let step_s = next.filter(|step_s| !step_s.is_nan()).fold(f64::INFINITY, f64::min);
             if self.now_s + step_s > until_s || step_s.is_infinite() {
                 self.pass(if until_s.is_finite() { until_s - self.now_s } else { 0.0 });
                 return ends;
@@ -190,9 +206,9 @@ impl Walk {
             self.pass(step_s);
             for group in &mut self.groups {
                 // Rounding may leave a hair of what was to be done.
-                while let Some((_, job, gang)) = group.left.pop_if(|left| left.0 <= group.clock_s + 1e-6) {
+                while let Some((_, at, gang)) = group.left.pop_if(|left| left.0 <= group.clock_s + 1e-6) {
                     group.gangs -= f64::from(gang);
-                    ends.push((job, self.now_s));
+                    ends.push((at, self.now_s));
                 }
             }
         }
@@ -205,27 +221,35 @@ impl Walk {
         }
     }
 
-    /// Fills from the largest weight on: whoever reaches its full speed leaves the rest to the others.
     fn set_rates(&mut self) {
-        let mut room = self.gpus;
-        let mut claims: f64 = self.groups.iter().map(|group| group.gangs * group.weight).sum();
-        for group in &mut self.groups {
-            let claim = group.gangs * group.weight;
-            group.rate = if claim > 0.0 { (room * group.weight / claims).min(1.0) } else { 1.0 };
-            room = (room - group.gangs * group.rate).max(0.0);
-            claims -= claim;
+        let asked: Vec<(TenantId, f64)> =
+            self.groups.iter().map(|group| (group.tenant, group.gangs.max(0.0))).collect();
+        let shares = self.entitled.shares(&asked, self.gpus);
+        for (group, share) in self.groups.iter_mut().zip(shares) {
+            group.rate = if group.left.is_empty() { 1.0 } else { (share / group.gangs).min(1.0) };
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::entitled::Between;
     use super::*;
-    use evenhand_core::{Random, Span};
+    use evenhand_core::{Random, Span, Tenant, Tenants, Weight};
     use evenhand_fairness::{FluidJob, fluid_finishes};
 
-    fn member(gang: u32, weight: f64, total_s: f64, since_s: f64) -> Member {
-        Member { weight, total_s, since_s, ..Member::new(gang, TenantId(0), Time::ZERO, 0.0) }
+    fn member(job: u64, gang: u32, tenant: u32, total_s: f64, since_s: f64) -> Member {
+        let fresh = Member::new(JobId(job), gang, TenantId(tenant), Time::ZERO, 0.0);
+        Member { total_s, since_s, ..fresh }
+    }
+
+    /// Tenant 0 weighs three times as much as the others.
+    fn tenants() -> Tenants {
+        let mut tenants = Tenants::default();
+        let heavy = Tenant { weight: Weight::new(3.0).unwrap(), ..Tenant::new(TenantId(0), "heavy") };
+        tenants.put(heavy);
+        tenants.put(Tenant::new(TenantId(1), "light"));
+        tenants
     }
 
     #[test]
@@ -241,14 +265,16 @@ mod tests {
                 gang: GpuCount(*gang),
             });
             let expected = fluid_finishes(&rows.collect::<Vec<_>>(), GpuCount(8));
+            let tenants = Tenants::default();
+            let entitled = Entitled::new(&tenants, Between::Jobs);
             let mut fluid = Fluid::default();
             for (number, (at, alone, gang)) in jobs.iter().enumerate() {
-                fluid.advance(Time::from_seconds(*at as f64), GpuCount(8));
-                fluid.members.insert(JobId(number as u64), member(*gang, 1.0, *alone as f64, *at as f64));
+                fluid.advance(Time::from_seconds(*at as f64), GpuCount(8), &entitled);
+                fluid.members.push(member(number as u64, *gang, 0, *alone as f64, *at as f64));
             }
-            let found = fluid.finishes(GpuCount(8));
+            let found = fluid.finishes(GpuCount(8), &entitled);
             for (job, finish) in expected.iter().enumerate() {
-                let found = found[&JobId(job as u64)];
+                let found = found[job];
                 assert!(
                     (found - finish.seconds()).abs() < 0.01,
                     "seed {seed}, job {job}: {found}, {finish:?}"
@@ -259,21 +285,28 @@ mod tests {
 
     #[test]
     fn a_heavier_job_has_more_until_it_runs_as_fast_as_alone() {
+        let tenants = tenants();
+        let entitled = Entitled::new(&tenants, Between::Jobs);
         let mut fluid = Fluid::default();
-        fluid.members.insert(JobId(0), member(1, 3.0, 60.0, 0.0));
-        fluid.members.insert(JobId(1), member(1, 1.0, 60.0, 0.0));
+        fluid.members = vec![member(0, 1, 0, 60.0, 0.0), member(1, 1, 1, 60.0, 0.0)];
         // Three quarters of the GPU until 80 s; the other has had 20 s by then and is alone.
-        let found = fluid.finishes(GpuCount(1));
-        assert!(
-            (found[&JobId(0)] - 80.0).abs() < 1e-6 && (found[&JobId(1)] - 120.0).abs() < 1e-6,
-            "{found:?}"
-        );
-        fluid.members.insert(JobId(2), member(1, 1.0, 60.0, 0.0));
+        let found = fluid.finishes(GpuCount(1), &entitled);
+        assert!((found[0] - 80.0).abs() < 1e-6 && (found[1] - 120.0).abs() < 1e-6, "{found:?}");
+        fluid.members.push(member(2, 1, 1, 60.0, 0.0));
         // Two GPUs: the heavy one at full speed, the others share what is left.
-        let found = fluid.finishes(GpuCount(2));
-        assert!(
-            (found[&JobId(0)] - 60.0).abs() < 1e-6 && (found[&JobId(1)] - 90.0).abs() < 1e-6,
-            "{found:?}"
-        );
+        let found = fluid.finishes(GpuCount(2), &entitled);
+        assert!((found[0] - 60.0).abs() < 1e-6 && (found[1] - 90.0).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn between_tenants_more_jobs_bring_no_more() {
+        let tenants = tenants();
+        let entitled = Entitled::new(&tenants, Between::Tenants);
+        let mut fluid = Fluid::default();
+        fluid.members = vec![member(0, 1, 0, 60.0, 0.0)];
+        fluid.members.extend((1..4).map(|job| member(job, 1, 1, 20.0, 0.0)));
+        // Three quarters of the GPU for the heavy one, a twelfth for each of the three others.
+        let found = fluid.finishes(GpuCount(1), &entitled);
+        assert!((found[0] - 80.0).abs() < 1e-6 && (found[1] - 120.0).abs() < 1e-6, "{found:?}");
     }
 }

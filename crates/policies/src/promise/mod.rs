@@ -23,6 +23,7 @@
 //! comes in the order of least attained service, and no risk is seen in a size that nobody knows.
 
 mod case;
+mod entitled;
 mod fluid;
 mod matching;
 mod order;
@@ -33,6 +34,7 @@ use crate::fill::{PREEMPT_ANYTIME, Preempt, Room};
 use crate::horizon::Horizon;
 use crate::registry::{Entry, Promise};
 use case::{Case, promise};
+use entitled::{Between, Entitled};
 use evenhand_core::{
     Limits, Memory, Occasion, Others, ParameterSpec, Plan, Policy, PolicyError, Snapshot, Span,
 };
@@ -50,6 +52,11 @@ const HORIZON: ParameterSpec = ParameterSpec {
     default: "0.12",
     summary: "room in the horizon, as a part of the time that all the work takes at least; 100: no horizon",
 };
+const BETWEEN: ParameterSpec = ParameterSpec {
+    name: "between",
+    default: "jobs",
+    summary: "who has a fair share: `jobs` (by the weight of their tenant) or `tenants` (by weight, group and quota; their jobs share it)",
+};
 const ROUND: ParameterSpec = ParameterSpec {
     name: "round",
     default: "120s",
@@ -61,12 +68,13 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "Every job is done by when its fair share would have it done; the rest is spent on speed.",
     paper: "ours, after Fair Sojourn Protocol, SIGMETRICS 2003",
     promises: &[Promise::WorkConserving],
-    parameters: &[TOLERANCE, HORIZON, PREEMPT_ANYTIME, ROUND],
+    parameters: &[TOLERANCE, HORIZON, BETWEEN, PREEMPT_ANYTIME, ROUND],
     divide: None,
     build: |parameters| {
         Ok(Box::new(Promised {
             tolerance: parameters.number(&TOLERANCE, 0.0, 1.0)?,
             horizon: parameters.number(&HORIZON, 0.0, 100.0)?,
+            between: parameters.word(&BETWEEN, &[("jobs", Between::Jobs), ("tenants", Between::Tenants)])?,
             preempt: Preempt::read(parameters, &PREEMPT_ANYTIME)?,
             round: parameters.span(&ROUND)?,
         }))
@@ -78,6 +86,7 @@ struct Promised {
     tolerance: f64,
     /// eps of the horizon.
     horizon: f64,
+    between: Between,
     preempt: Preempt,
     round: Span,
 }
@@ -96,7 +105,8 @@ impl Policy for Promised {
         let kept = snapshot.previous.as_ref().and_then(|plan| plan.memory.recall::<Books>());
         let mut books = kept.map_or_else(Books::default, |books| (*books).clone());
         let mut cases = Case::all(snapshot, self.tolerance);
-        let longest_s = promise(snapshot, &mut books.fluid, &mut cases);
+        let entitled = Entitled::new(&snapshot.tenants, self.between);
+        let longest_s = promise(snapshot, &entitled, &mut books.fluid, &mut cases);
         if let Some(longest_s) = longest_s {
             let area_s = cases.iter().map(|case| f64::from(case.view.gang) * case.left_s).sum();
             let gpus = snapshot.cluster.capacity_total();

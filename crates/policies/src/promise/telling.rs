@@ -26,7 +26,7 @@ pub(super) fn tell(
     for (at, waiting) in runs.map(|at| (at, false)).chain(waits.iter().map(|at| (*at, true))) {
         let (case, now) = (&cases[at], snapshot.now);
         let by = Time::from_seconds(case.promise_s);
-        let Some(member) = fluid.members.get_mut(&case.id()).filter(|_| case.sized) else { continue };
+        let Some(member) = fluid.get_mut(case.id()).filter(|_| case.sized) else { continue };
         let moved =
             |then: Time| then.since(by).0.max(by.since(then).0) as f64 > NEWS * then.since(now).0 as f64;
         let news = member.told.is_none_or(|(then, waited)| waiting && (!waited || moved(then)));
