@@ -96,12 +96,12 @@ impl<'a> Case<'a> {
     pub fn fair_s(&self, left_s: f64, now_s: f64) -> f64 {
         let goal_s = self.goal_s - self.left_s + left_s;
         let (age_s, ahead_s) = (now_s - self.since_s, self.promise_s - now_s);
-        let fair_s = if goal_s <= self.progress_s && self.progress_s > 0.0 {
-            age_s * goal_s / self.progress_s
-        } else if self.goal_s > self.progress_s && ahead_s > 0.0 {
-            age_s + (goal_s - self.progress_s) * ahead_s / (self.goal_s - self.progress_s)
-        } else {
+        let fair_s = if ahead_s <= 0.0 || self.goal_s <= self.progress_s {
             (self.promise_s - self.since_s) * goal_s / self.goal_s.max(1e-3)
+        } else if goal_s <= self.progress_s {
+            age_s * goal_s / self.progress_s
+        } else {
+            age_s + (goal_s - self.progress_s) * ahead_s / (self.goal_s - self.progress_s)
         };
         fair_s.max(1.0)
     }
