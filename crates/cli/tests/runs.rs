@@ -12,7 +12,7 @@ const TIMINGS: [&str; 5] = ["decide_ms_p50", "decide_ms_p99", "cpu_s", "wall_s",
 /// The fields of `simulate --json`, as design/cli.md has them.
 const FIELDS: &str = "policy parameters seed jobs finished retired gpus makespan_s jct_mean_s jct_p50_s jct_p95_s \
     jct_p99_s wait_mean_s wait_p50_s ftf_worst ftf_mean ftf_p95 unfair_fraction ftf_dynamic_worst \
-    unfair_dynamic_fraction ftf_fluid_worst ftf_fluid_mean unfair_fluid_fraction jain apps app_rho_worst app_rho_mean \
+    unfair_dynamic_fraction ftf_fluid_worst ftf_fluid_mean ftf_fluid_p99 unfair_fluid_fraction jain apps app_rho_worst app_rho_mean \
     app_rho_p50 app_rho_p95 app_unfair_fraction app_rho_share_worst app_unfair_share_fraction \
     app_jain app_jct_mean_s utilisation preemptions \
     lost_gpu_hours lease_kept_fraction gpu_hours rounds out_of_memory shared_slowdown_mean shared_slowdown_worst busy_fraction \

@@ -81,4 +81,4 @@ pub const PLANNERS: &[(&str, &str)] =
     &[("shockwave", "dirichlet"), ("shockwave-plus", "regimes"), ("promise", "history")];
 
 /// The policy of someone who chose none.
-pub const DEFAULT_POLICY: &str = "las";
+pub const DEFAULT_POLICY: &str = "promise";

@@ -115,7 +115,7 @@ fn the_json_has_exactly_the_promised_fields_in_order() {
     let text = serde_json::to_string(&Report::new(&header("fifo")).summary(&Costs::default())).unwrap();
     let promised = "policy parameters seed jobs finished retired gpus makespan_s jct_mean_s jct_p50_s jct_p95_s jct_p99_s \
         wait_mean_s wait_p50_s ftf_worst ftf_mean ftf_p95 unfair_fraction ftf_dynamic_worst unfair_dynamic_fraction \
-        ftf_fluid_worst ftf_fluid_mean unfair_fluid_fraction jain apps app_rho_worst app_rho_mean app_rho_p50 \
+        ftf_fluid_worst ftf_fluid_mean ftf_fluid_p99 unfair_fluid_fraction jain apps app_rho_worst app_rho_mean app_rho_p50 \
         app_rho_p95 app_unfair_fraction app_rho_share_worst app_unfair_share_fraction app_jain app_jct_mean_s \
         utilisation preemptions lost_gpu_hours \
         lease_kept_fraction gpu_hours rounds out_of_memory shared_slowdown_mean shared_slowdown_worst busy_fraction \

@@ -6,7 +6,7 @@ use crate::works::Work;
 use crate::{inputs, output};
 use anyhow::Result;
 use evenhand_core::{Choice, Parameters};
-use evenhand_policies::POLICIES;
+use evenhand_policies::{DEFAULT_POLICY, Entry, POLICIES};
 use evenhand_sim::{Setup, traces::synthetic};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub fn run(args: &Demo) -> Result<()> {
     let models: Vec<_> = comparison.cluster.models.iter().map(|model| model.name.as_str()).collect();
     let tenants: Vec<_> = workload.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     output::say(&format!(
-        "{jobs} jobs of {} tenants ({}) on {gpus} GPUs of {} models ({}), simulated under every policy:\n",
+        "{jobs} jobs of {} tenants ({}) on {gpus} GPUs of {} models ({}), simulated under every policy ({DEFAULT_POLICY} is the default):\n",
         tenants.len(),
         tenants.join(", "),
         models.len(),
@@ -43,10 +43,13 @@ pub fn run(args: &Demo) -> Result<()> {
     ))
 }
 
-/// Every policy there is; first come, first served in both its ways.
+/// Every policy there is, the default before all; first come, first served in both its ways.
 fn policies() -> Vec<Choice> {
     let mut policies = Vec::new();
-    for entry in POLICIES {
+    let is_usual = |entry: &&Entry| entry.name == DEFAULT_POLICY;
+    let (usual, others) =
+        (POLICIES.iter().filter(is_usual), POLICIES.iter().filter(|entry| !is_usual(entry)));
+    for entry in usual.chain(others) {
         policies.push(Choice::named(entry.name));
         if entry.name == "fifo" {
             let parameters = Parameters([("backfill".to_owned(), "true".to_owned())].into());
