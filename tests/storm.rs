@@ -74,6 +74,7 @@ fn weather(seed: u64) -> (ClusterSpec, Arc<Workload>, Faults) {
         job_crash_every_s: random.between(1200.0, 20_000.0),
         straggling: Straggling { every_s: random.between(1800.0, 20_000.0), for_s: 900.0, speed: 0.3 },
         forecast_error: random.between(0.0, 1.0),
+        forecast_lies: 0.1,
         demand_error: 0.0,
         until_s: 40_000.0,
     };
