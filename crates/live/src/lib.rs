@@ -4,5 +4,6 @@
 
 mod clock;
 mod local;
+pub mod store;
 
 pub use local::{EXPIRY_GRACE, LocalJob, LocalScript, LocalWorld, Outage, Program};

@@ -1,0 +1,161 @@
+//! Records, and what follows from them, written together.
+
+use super::StoreError;
+use super::error::while_doing;
+use super::rows::{is_crash, lease_of, mentioned, outcome_name};
+use evenhand_core::{Command, Event, JobId, JobSpec, LeaseId, Note, Record, Tenant, TenantId, Time};
+use rusqlite::{Params, Transaction};
+use std::collections::BTreeMap;
+
+/// What is stored of a submission besides its record.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// The job.
+    pub job: JobId,
+    /// The client's key, if it gave one.
+    pub key: Option<String>,
+    /// What was submitted, to tell a repetition from another submission under the same key.
+    pub content: String,
+    /// What the job runs, as JSON.
+    pub program: String,
+}
+
+/// Records that will be on disk together, or not at all. Dropping it undoes them; the store must be opened again then.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    transaction: Transaction<'a>,
+    last: &'a mut u64,
+    leases: &'a mut BTreeMap<LeaseId, JobId>,
+    tenants: &'a mut BTreeMap<String, TenantId>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(
+        transaction: Transaction<'a>,
+        last: &'a mut u64,
+        leases: &'a mut BTreeMap<LeaseId, JobId>,
+        tenants: &'a mut BTreeMap<String, TenantId>,
+    ) -> Self {
+        Self { transaction, last, leases, tenants }
+    }
+
+    /// Appends a record; gives its number.
+    pub fn append(&mut self, record: &Record) -> Result<u64, StoreError> {
+        let seq = *self.last + 1;
+        let text = serde_json::to_string(record).expect("a record can be written as JSON");
+        self.write("INSERT INTO ledger (seq, record) VALUES (?1, ?2)", (seq, text))?;
+        self.take_event(seq, record)?;
+        for command in &record.commands {
+            self.take_command(record.now, command)?;
+        }
+        for note in &record.notes {
+            if let Note::Waits { job, reason } = note {
+                self.write("UPDATE job SET why = ?2 WHERE id = ?1", (job.0, reason.sentence()))?;
+            }
+        }
+        for job in mentioned(record, self.leases) {
+            self.write("INSERT INTO mention (job, seq) VALUES (?1, ?2)", (job, seq))?;
+        }
+        self.forget_lease(&record.event);
+        *self.last = seq;
+        Ok(seq)
+    }
+
+    /// Adds what is stored of a submission besides its record.
+    pub fn submit(&mut self, submission: &Submission) -> Result<(), StoreError> {
+        let Submission { job, key, content, program } = submission;
+        let insert = "INSERT INTO submission (job, key, content, program) VALUES (?1, ?2, ?3, ?4)";
+        self.write(insert, (job.0, key, content, program))
+    }
+
+    /// Puts everything on disk. When this returns, it is there.
+    pub fn commit(self) -> Result<(), StoreError> {
+        self.transaction.commit().map_err(while_doing("writing the ledger"))
+    }
+
+    fn write<P: Params>(&self, sql: &str, values: P) -> Result<(), StoreError> {
+        let doing = "writing the ledger";
+        let mut statement = self.transaction.prepare_cached(sql).map_err(while_doing(doing))?;
+        statement.execute(values).map_err(while_doing(doing))?;
+        Ok(())
+    }
+
+    fn take_event(&mut self, seq: u64, record: &Record) -> Result<(), StoreError> {
+        let now = record.now.0;
+        match &record.event {
+            Event::TenantChanged(tenant) => self.take_tenant(tenant),
+            Event::Submitted(spec) => self.take_job(seq, record.now, spec),
+            Event::Held(job) => {
+                self.write("UPDATE job SET phase = 'held' WHERE id = ?1 AND phase = 'queued'", [job.0])
+            }
+            Event::Released(job) => {
+                self.write("UPDATE job SET phase = 'queued' WHERE id = ?1 AND phase = 'held'", [job.0])
+            }
+            Event::LeaseStarted(lease) => self.write(
+                "UPDATE job SET phase = 'running', started = coalesce(started, ?2), starts = starts + 1
+                 WHERE lease = ?1 AND phase = 'starting'",
+                (lease.0, now),
+            ),
+            Event::Progress { lease, done, .. } => {
+                self.write("UPDATE job SET steps = ?2 WHERE lease = ?1", (lease.0, done.0))
+            }
+            Event::LeaseEnded { lease, saved, .. } => {
+                self.write("UPDATE job SET steps = ?2 WHERE lease = ?1", (lease.0, saved.0))?;
+                self.end_lease(*lease, is_crash(&record.event))
+            }
+            Event::LaunchFailed { lease, .. } => self.end_lease(*lease, true),
+            _ => Ok(()),
+        }
+    }
+
+    fn take_tenant(&mut self, tenant: &Tenant) -> Result<(), StoreError> {
+        self.tenants.insert(tenant.name.clone(), tenant.id);
+        let text = serde_json::to_string(tenant).expect("a tenant can be written as JSON");
+        let put = "INSERT INTO tenant (id, name, tenant) VALUES (?1, ?2, ?3)
+                   ON CONFLICT (id) DO UPDATE SET name = excluded.name, tenant = excluded.tenant";
+        self.write(put, (tenant.id.0, &tenant.name, text))
+    }
+
+    fn take_job(&self, seq: u64, now: Time, spec: &JobSpec) -> Result<(), StoreError> {
+        let insert = "INSERT INTO job (id, name, tenant, priority, gpus, phase, submitted, seq)
+                      VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7)";
+        let name = spec.label.as_deref();
+        let (id, tenant, gpus) = (spec.id.0, spec.tenant.0, spec.gpus.min.0);
+        self.write(insert, (id, name, tenant, spec.priority.0, gpus, now.0, seq))
+    }
+
+    fn end_lease(&self, lease: LeaseId, crashed: bool) -> Result<(), StoreError> {
+        let update = "UPDATE job SET phase = 'queued', lease = NULL, held = NULL, crashes = crashes + ?2,
+                      why = CASE WHEN ?2 THEN 'it crashed, and waits to be tried again' ELSE why END WHERE lease = ?1";
+        self.write(update, (lease.0, u32::from(crashed)))
+    }
+
+    fn take_command(&mut self, now: Time, command: &Command) -> Result<(), StoreError> {
+        match command {
+            Command::Start(lease) => {
+                self.leases.insert(lease.id, lease.job);
+                let held = serde_json::to_string(&lease.gpus).expect("GPUs can be written as JSON");
+                self.write(
+                    "UPDATE job SET phase = 'starting', lease = ?2, held = ?3, why = ?4 WHERE id = ?1",
+                    (lease.job.0, lease.id.0, held, lease.reason.sentence()),
+                )
+            }
+            Command::Stop { lease, .. } => {
+                self.write("UPDATE job SET phase = 'stopping' WHERE lease = ?1", [lease.0])
+            }
+            Command::End { job, outcome, attained } => self.write(
+                "UPDATE job SET phase = ?2, ended = ?3, attained = ?4, lease = NULL, held = NULL WHERE id = ?1",
+                (job.0, outcome_name(*outcome), now.0, attained.0),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn forget_lease(&mut self, event: &Event) {
+        if matches!(event, Event::LeaseEnded { .. } | Event::LaunchFailed { .. })
+            && let Some(lease) = lease_of(event)
+        {
+            self.leases.remove(&lease);
+        }
+    }
+}

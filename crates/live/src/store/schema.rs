@@ -1,0 +1,48 @@
+//! The tables, and how older stores become newer ones.
+
+use super::error::{StoreError, while_doing};
+use rusqlite::Connection;
+
+/// One step from each schema to the next; the number of steps taken is the schema's version. Steps that have been released never change.
+const STEPS: &[&str] = &[FIRST];
+
+/// `ledger` is the truth. `submission` holds what is not in it: programs and client keys. The others follow from the ledger and are
+/// kept with it in the same transactions, so that lists and explanations need not read all of it.
+const FIRST: &str = "
+CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE ledger (seq INTEGER PRIMARY KEY, record TEXT NOT NULL) STRICT;
+CREATE TABLE submission (
+    job INTEGER PRIMARY KEY, key TEXT UNIQUE, content TEXT NOT NULL, program TEXT NOT NULL
+) STRICT;
+CREATE TABLE tenant (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL) STRICT;
+CREATE TABLE job (
+    id INTEGER PRIMARY KEY, name TEXT, tenant INTEGER NOT NULL, priority INTEGER NOT NULL, gpus INTEGER NOT NULL,
+    phase TEXT NOT NULL, submitted INTEGER NOT NULL, started INTEGER, ended INTEGER,
+    lease INTEGER, held TEXT, starts INTEGER NOT NULL DEFAULT 0, crashes INTEGER NOT NULL DEFAULT 0,
+    steps INTEGER NOT NULL DEFAULT 0, attained INTEGER NOT NULL DEFAULT 0, why TEXT, seq INTEGER NOT NULL
+) STRICT;
+CREATE INDEX job_by_phase ON job (phase, id);
+CREATE INDEX job_by_tenant ON job (tenant, id);
+CREATE INDEX job_by_name ON job (name, id) WHERE name IS NOT NULL;
+CREATE INDEX job_by_lease ON job (lease) WHERE lease IS NOT NULL;
+CREATE TABLE mention (job INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (job, seq)) STRICT, WITHOUT ROWID;
+";
+
+/// Brings a store up to date, or says that it is from the future.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    let doing = "bringing the store up to date";
+    let known = STEPS.len() as u32;
+    let found: u32 = connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(while_doing("reading the schema's version"))?;
+    if found > known {
+        return Err(StoreError::Newer { found, known });
+    }
+    for (step, to) in STEPS.iter().zip(1_u32..).skip(found as usize) {
+        let transaction = connection.transaction().map_err(while_doing(doing))?;
+        transaction.execute_batch(step).map_err(while_doing(doing))?;
+        transaction.pragma_update(None, "user_version", to).map_err(while_doing(doing))?;
+        transaction.commit().map_err(while_doing(doing))?;
+    }
+    Ok(())
+}
