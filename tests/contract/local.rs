@@ -2,10 +2,14 @@
 
 use crate::suite::{Script, ScriptJob, Stage, contract};
 use evenhand_core::{Abilities, Backend, BackendError, Command, Event, LeaseId, NodeId, Span, Time};
-use evenhand_live::{LocalJob, LocalScript, LocalWorld, Outage, Program};
+use evenhand_live::{
+    Clock, Devices, LiveJob, LocalRunner, Mail, Program, Runner, Setting, SupervisorCommand, World,
+};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
@@ -18,27 +22,14 @@ pub struct Local;
 
 impl Stage for Local {
     fn world(&self, script: &Script) -> Box<dyn Backend> {
-        static WORLDS: AtomicU64 = AtomicU64::new(0);
-        let number = WORLDS.fetch_add(1, Ordering::Relaxed);
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let folder = folder.join(format!("contract-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).expect("the folder of the tests can be written");
-        let program = |job| self.program(&folder, job);
-        let jobs =
-            script.job_list().map(|(at, spec, job)| LocalJob { at, spec, program: program(job) }).collect();
-        let outage = |outage: &crate::suite::ScriptOutage| Outage {
-            node: NodeId(outage.node),
-            down: Time(outage.down_ms),
-            up: Some(Time(outage.up_ms)),
-        };
-        let world = LocalWorld::new(LocalScript {
-            models: Script::models(),
-            tenants: Script::tenants(),
-            nodes: script.node_list(),
-            jobs,
-            outages: script.outages.iter().map(outage).collect(),
-        });
-        Box::new(Listening { world: world.expect("a scratch folder can be made"), folder })
+        let folder = folder();
+        let (tell, inbox) = mpsc::channel();
+        let setting =
+            Setting { models: Script::models(), tenants: Script::tenants(), nodes: script.node_list() };
+        let runner = runner(&folder, tell.clone());
+        let world = World::new(setting, Clock::start(), runner, inbox);
+        self.play(script, &folder, tell);
+        Box::new(Listening { world, folder })
     }
 
     fn beat(&self) -> Span {
@@ -46,20 +37,63 @@ impl Stage for Local {
     }
 }
 
+/// A folder that nobody else uses.
+pub fn folder() -> PathBuf {
+    static WORLDS: AtomicU64 = AtomicU64::new(0);
+    let number = WORLDS.fetch_add(1, Ordering::Relaxed);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let folder = folder.join(format!("contract-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).expect("the folder of the tests can be written");
+    folder
+}
+
+/// A runner whose supervisors are processes of their own.
+pub fn runner(folder: &Path, tell: Sender<Mail>) -> Box<dyn Runner> {
+    let supervisor = SupervisorCommand { binary: env!("CARGO_BIN_EXE_supervisor").into() };
+    let mark = folder.display().to_string();
+    let runner = LocalRunner::new(folder, &mark, Devices::default(), supervisor, tell);
+    Box::new(runner.expect("the folder of the tests can be written"))
+}
+
 impl Local {
-    fn program(&self, folder: &std::path::Path, job: ScriptJob) -> Program {
+    /// Sends what the script says when its time has come; when all is said, nobody sends any more.
+    fn play(&self, script: &Script, folder: &Path, tell: Sender<Mail>) {
+        let job = |(at, spec, job)| (at, Mail::Submit(LiveJob { spec, program: self.program(folder, job) }));
+        let mut mails: Vec<(Time, Mail)> = script.job_list().map(job).collect();
+        for outage in &script.outages {
+            let node = NodeId(outage.node);
+            mails.push((Time(outage.down_ms), Mail::Node { node, up: false }));
+            mails.push((Time(outage.up_ms), Mail::Node { node, up: true }));
+        }
+        // Stable: of two at one time the first listed comes first.
+        mails.sort_by_key(|(at, _)| *at);
+        let clock = Clock::start();
+        let player = move || {
+            for (at, mail) in mails {
+                thread::sleep(Duration::from_millis(at.since(clock.now()).0));
+                if tell.send(mail).is_err() {
+                    return;
+                }
+            }
+            // The play may be over before its script.
+            let _ = tell.send(Mail::Close);
+        };
+        thread::spawn(player);
+    }
+
+    fn program(&self, folder: &Path, job: ScriptJob) -> Arc<Program> {
         let crash = job.crash_after_ms.map_or_else(|| "never".to_owned(), |crash| crash.to_string());
         let ready = folder.join("lease").display().to_string();
         let times = [job.run_ms.to_string(), crash, job.save_ms.to_string(), (self.beat().0 / 2).to_string()];
-        let words = ["-c".to_owned(), JOB.to_owned(), "job".to_owned(), ready];
-        Program { path: "/bin/sh".into(), args: words.into_iter().chain(times).collect() }
+        let words = ["/bin/sh", "-c", JOB, "job"].map(str::to_owned);
+        Arc::new(Program::new(words.into_iter().chain([ready]).chain(times)))
     }
 }
 
 /// A local world in which a job counts as started once it listens to signals, so that no check is a race with a
-/// shell that is still reading its script.
+/// shell that is still reading its script. What still runs when it is dropped is ended.
 struct Listening {
-    world: LocalWorld,
+    world: World,
     folder: PathBuf,
 }
 
@@ -96,6 +130,8 @@ impl Backend for Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
+        // A new runner that is to keep nothing ends whatever still runs.
+        runner(&self.folder, mpsc::channel().0).keep_only(&|_| false);
         // What cannot be removed stays in the build folder and harms nobody.
         let _ = fs::remove_dir_all(&self.folder);
     }

@@ -1,7 +1,7 @@
 //! Suggestions for misspelt names.
 
 /// The word that looks most like a misspelt one, if any comes near.
-pub fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     // A very long word is like none of ours, and comparing it would cost its length in memory.
     if name.len() > 64 {
         return None;

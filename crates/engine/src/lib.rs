@@ -17,7 +17,7 @@ mod seats;
 mod sharing;
 mod state;
 
-pub use replay::{Difference, ReplayError, Replayed, replay};
+pub use replay::{Difference, ReplayError, Replayed, repeat, replay};
 
 use evenhand_core::{
     Abilities, Backend, BackendError, Choice, Command, Decision, EngineConfig, Event, JobId, Limits, Note,

@@ -43,16 +43,21 @@ pub fn replay<R: BufRead>(
 ) -> Result<Replayed, ReplayError> {
     let mut replayed = Replayed { records: 0, decisions: 0 };
     while let Some(recorded) = ledger.read()? {
-        let Step { commands, decision, notes } = engine.step(recorded.now, &recorded.event);
-        let repeated = Record { now: recorded.now, event: recorded.event.clone(), commands, decision, notes };
-        if !same(&recorded, &repeated) {
-            let difference = Difference { line: ledger.line(), recorded, repeated };
+        replayed.records += 1;
+        replayed.decisions += u64::from(recorded.decision.is_some());
+        if let Err(repeated) = repeat(engine, &recorded) {
+            let difference = Difference { line: ledger.line(), recorded, repeated: *repeated };
             return Err(ReplayError::Differs(Box::new(difference)));
         }
-        replayed.records += 1;
-        replayed.decisions += u64::from(repeated.decision.is_some());
     }
     Ok(replayed)
+}
+
+/// Feeds one record's event to an engine; if something else comes of it than was recorded, gives that.
+pub fn repeat(engine: &mut Engine, recorded: &Record) -> Result<(), Box<Record>> {
+    let Step { commands, decision, notes } = engine.step(recorded.now, &recorded.event);
+    let repeated = Record { now: recorded.now, event: recorded.event.clone(), commands, decision, notes };
+    if same(recorded, &repeated) { Ok(()) } else { Err(Box::new(repeated)) }
 }
 
 /// Compares as the ledger writes: fields that are not written do not count.

@@ -1,9 +1,23 @@
-//! The real world: backends that run jobs for real, against the wall clock.
+//! The real world: the scheduler as a service, which runs jobs for real, against the wall clock.
 //!
-//! So far there is one, [`LocalWorld`], which runs jobs as child processes of this machine.
+//! [`Service`] is the whole: it owns the engine, the [`store`] and the [`World`], in one thread. The world is one [`Backend`] for every
+//! [`Runner`]; [`LocalRunner`] runs jobs as processes of this machine, each under a supervisor that outlives the server.
+//!
+//! [`Backend`]: evenhand_core::Backend
 
 mod clock;
 mod local;
+mod program;
+mod request;
+mod runner;
+mod service;
 pub mod store;
+mod world;
 
-pub use local::{EXPIRY_GRACE, LocalJob, LocalScript, LocalWorld, Outage, Program};
+pub use clock::{Clock, system_ms};
+pub use local::{Devices, LocalRunner, SUPERVISE, SupervisorCommand, output_file, supervise};
+pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};
+pub use request::{Answer, DEFAULT_TENANT, Refusal, Request, Wanted, Wish};
+pub use runner::{Ending, LiveJob, Runner, Seen};
+pub use service::{MakeEngine, MakeRunner, Service, ServiceConfig, ServiceError, Vitals};
+pub use world::{Arrival, EXPIRY_GRACE, Mail, Remembered, Setting, World};

@@ -1,50 +1,60 @@
-//! How a job is launched: its command line and its environment.
+//! What a job finds when it starts: its environment and its folders.
+//!
+//! | Variable | Meaning |
+//! |---|---|
+//! | `EVENHAND_JOB`, `EVENHAND_LEASE` | the numbers of the job and of the lease |
+//! | `EVENHAND_GPUS` | its GPUs as `node.ordinal,...` |
+//! | `CUDA_VISIBLE_DEVICES` | the devices of this machine that these are |
+//! | `EVENHAND_CHECKPOINT_DIR` | a folder that is kept until the job ends |
+//! | `EVENHAND_CHECKPOINT` | a file in it: begins with the number of steps done, the rest is the job's own |
+//! | `EVENHAND_RESUME` | 1 if that file is there, else 0 |
+//! | `EVENHAND_MARK` | tells the processes of this lease from all others |
+//!
+//! Replace the checkpoint by renaming, since a job may be killed at any time. `SIGTERM` means: save, then exit with 75 within the grace
+//! period. Exit code 0 means: finished. Of the server's own environment only [`PASSED_ON`] is seen.
 
-use super::script::Program;
-use evenhand_core::{GpuSet, Lease, Retry};
-use std::collections::BTreeSet;
-use std::fmt::Display;
-use std::io::{self, ErrorKind};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use super::folder::Order;
+use super::{Devices, JobFolder};
+use crate::runner::LiveJob;
+use evenhand_core::{GpuSet, Lease};
 
-/// The command that runs a job under a lease.
-pub(super) fn command(program: &Program, lease: &Lease, checkpoint: &Path) -> Command {
-    let mut command = Command::new(&program.path);
-    command.args(&program.args);
-    command.env("EVENHAND_JOB", lease.job.0.to_string());
-    command.env("EVENHAND_LEASE", lease.id.0.to_string());
-    command.env("EVENHAND_GPUS", gpus(&lease.gpus));
-    command.env("EVENHAND_CHECKPOINT", checkpoint);
-    command.env("CUDA_VISIBLE_DEVICES", devices(&lease.gpus));
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command
+/// Variables of the server that jobs see; everything else they must be given.
+const PASSED_ON: [&str; 10] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
+
+/// Size at which the output of a job begins a new file.
+const OUTPUT_BYTES_MAX: u64 = 16 << 20;
+
+/// The mark of a lease, as it stands in the environment of its processes.
+pub(super) fn mark(store: &str, lease: evenhand_core::LeaseId) -> String {
+    format!("EVENHAND_MARK={store}-{}", lease.0)
 }
 
-/// Whether a launch that failed like this may succeed another time.
-pub(super) fn retry(error: &io::Error) -> Retry {
-    match error.kind() {
-        // The program is missing, not ours to run, not a program, or its arguments are no good.
-        ErrorKind::NotFound
-        | ErrorKind::NotADirectory
-        | ErrorKind::PermissionDenied
-        | ErrorKind::InvalidInput
-        | ErrorKind::ArgumentListTooLong => Retry::Never,
-        _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => Retry::Never,
-        _ => Retry::Later,
-    }
+/// The order for the supervisor of a lease.
+pub(super) fn order(lease: &Lease, job: &LiveJob, own: &JobFolder, devices: &Devices, mark: &str) -> Order {
+    let program = job.program.as_ref().clone();
+    let passed_on = PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+    let mut environment: Vec<(String, String)> = passed_on.collect();
+    environment.extend(program.environment.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let checkpoint = own.checkpoint();
+    let resumes = if checkpoint.exists() { "1" } else { "0" };
+    let set = [
+        ("EVENHAND_JOB", lease.job.0.to_string()),
+        ("EVENHAND_LEASE", lease.id.0.to_string()),
+        ("EVENHAND_GPUS", gpus(&lease.gpus)),
+        ("EVENHAND_CHECKPOINT_DIR", own.checkpoints().display().to_string()),
+        ("EVENHAND_CHECKPOINT", checkpoint.display().to_string()),
+        ("EVENHAND_RESUME", resumes.to_owned()),
+        ("CUDA_VISIBLE_DEVICES", devices.of(&lease.gpus)),
+    ];
+    environment.extend(set.map(|(name, value)| (name.to_owned(), value)));
+    environment.extend(mark.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let folder = program.folder.clone().unwrap_or_else(|| own.work());
+    Order { program, environment, folder, output: own.output(), output_bytes_max: OUTPUT_BYTES_MAX }
 }
 
 /// Each GPU as `node.ordinal`.
 fn gpus(set: &GpuSet) -> String {
-    listed(set.iter().map(|gpu| format!("{}.{}", gpu.node.0, gpu.ordinal)))
-}
-
-/// The ordinals, each once: pretended nodes share this machine's GPUs, and CUDA refuses a list with repeats.
-fn devices(set: &GpuSet) -> String {
-    listed(set.iter().map(|gpu| gpu.ordinal).collect::<BTreeSet<_>>())
-}
-
-fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
-    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(",")
+    let names: Vec<String> = set.iter().map(|gpu| format!("{}.{}", gpu.node.0, gpu.ordinal)).collect();
+    names.join(",")
 }

@@ -1,156 +1,318 @@
-//! A world of child processes on this machine, on GPUs that are only pretended.
-//!
-//! One process group per lease; a thread waits for each and tells the world through a channel, in which
-//! [`LocalWorld`] blocks until something happens or falls due. A job learns from its environment what it may use:
-//!
-//! | Variable | Meaning |
-//! |---|---|
-//! | `EVENHAND_JOB`, `EVENHAND_LEASE` | the numbers of the job and of the lease |
-//! | `EVENHAND_GPUS` | its GPUs as `node.ordinal,...` |
-//! | `CUDA_VISIBLE_DEVICES` | the ordinals |
-//! | `EVENHAND_CHECKPOINT` | a file to read at the start and to write when told to stop; kept until the job ends |
-//!
-//! The checkpoint begins with the number of steps done; the rest is the job's own. Replace it by renaming, since a
-//! job may be killed at any time. `SIGTERM` means: save, then exit with 75. Exit code 0 means: finished.
-//! A process that leaves its group (`setsid`) is out of reach.
+//! Runs jobs as processes on this machine, each under a supervisor that outlives the server.
 
-mod agenda;
-mod due;
-mod execute;
-mod group;
+mod folder;
 mod launch;
-mod running;
-mod scratch;
-mod script;
+mod procs;
+mod supervisor;
 #[cfg(test)]
 mod tests;
+mod watcher;
 
-pub use script::{LocalJob, LocalScript, Outage, Program};
+pub use supervisor::{SUPERVISE, supervise};
 
-use crate::clock::Clock;
-use agenda::{Agenda, NodeChange};
-use evenhand_core::{
-    Abilities, Backend, BackendError, Command, Event, JobId, LeaseId, Node, NodeId, Span, Time,
+use crate::runner::{Ending, LiveJob, Runner, Seen};
+use crate::world::Mail;
+use evenhand_core::{Abilities, EndCause, GpuId, GpuSet, JobId, Lease, LeaseId, Outcome, Retry, Span, Work};
+use folder::{CLAIM, Claim, EXIT, Exit, How, ORDER, STARTED, STOP, Stop};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
 };
-use running::Running;
-use scratch::Scratch;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::process::ExitStatus;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::Duration;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::Sender;
+use watcher::Watcher;
 
-/// Time to save in for a job whose lease expired: what container runtimes give by default.
-pub const EXPIRY_GRACE: Span = Span::from_secs(10);
+/// Which devices of this machine the GPUs of its nodes are: an index or a UUID each, as CUDA names them.
+#[derive(Clone, Debug, Default)]
+pub struct Devices(BTreeMap<GpuId, String>);
 
-/// How the process of a lease exited, if that can be known.
-type Exit = (LeaseId, Option<ExitStatus>);
+impl Devices {
+    /// These GPUs are these devices.
+    pub fn new(devices: impl IntoIterator<Item = (GpuId, String)>) -> Self {
+        Self(devices.into_iter().collect())
+    }
 
-/// A world of child processes on this machine. Dropping it kills them all.
-#[derive(Debug)]
-pub struct LocalWorld {
-    clock: Clock,
-    agenda: Agenda,
-    /// Events to hand out before anything else, in the order in which they happened.
-    ready: VecDeque<Event>,
-    nodes: BTreeMap<NodeId, Node>,
-    down: BTreeSet<NodeId>,
-    /// Jobs that were submitted and have not ended.
-    jobs: BTreeMap<JobId, LocalJob>,
-    /// Leases ever asked for: a second start of one does nothing.
-    known: BTreeSet<LeaseId>,
-    exits: Receiver<Exit>,
-    tell_exit: Sender<Exit>,
-    // Before `scratch`, since fields are dropped in order: jobs go before the folder they write into.
-    running: BTreeMap<LeaseId, Running>,
-    scratch: Scratch,
+    /// The devices of some GPUs, as `CUDA_VISIBLE_DEVICES` lists them.
+    fn of(&self, gpus: &GpuSet) -> String {
+        let names: Vec<&str> = gpus.iter().filter_map(|gpu| self.0.get(&gpu).map(String::as_str)).collect();
+        names.join(",")
+    }
 }
 
-impl LocalWorld {
-    /// A world that plays this script; its time begins now.
-    pub fn new(script: LocalScript) -> Result<Self, BackendError> {
-        let doing = "making a scratch folder for checkpoints";
-        let scratch = Scratch::new().map_err(|source| BackendError::Io { doing, source })?;
-        let agenda = Agenda::new(script.jobs, &script.outages);
-        let models = script.models.into_iter().map(Event::ModelAdded);
-        let tenants = script.tenants.into_iter().map(Event::TenantChanged);
-        let nodes_up = script.nodes.iter().cloned().map(Event::NodeUp);
-        let (tell_exit, exits) = mpsc::channel();
+/// How supervisors are started: a binary that calls [`supervise`] with what follows these words.
+#[derive(Clone, Debug)]
+pub struct SupervisorCommand {
+    /// The binary.
+    pub binary: PathBuf,
+}
+
+/// The folder of a job: what is kept between its leases.
+#[derive(Clone, Debug)]
+pub(crate) struct JobFolder(PathBuf);
+
+impl JobFolder {
+    fn checkpoints(&self) -> PathBuf {
+        self.0.join("checkpoint")
+    }
+    fn checkpoint(&self) -> PathBuf {
+        self.checkpoints().join("progress")
+    }
+    fn output(&self) -> PathBuf {
+        self.0.join("output.log")
+    }
+    fn work(&self) -> PathBuf {
+        self.0.join("work")
+    }
+}
+
+/// Where a job's output is, given the state folder.
+pub fn output_file(state: &Path, job: JobId) -> PathBuf {
+    job_folder(state, job).output()
+}
+
+fn job_folder(state: &Path, job: JobId) -> JobFolder {
+    JobFolder(state.join("jobs").join(job.0.to_string()))
+}
+
+/// A supervisor that was started or found.
+#[derive(Debug)]
+struct Tracked {
+    /// Its process, if there is or was one.
+    process: Option<OwnedFd>,
+    /// Why no supervisor could be started.
+    refused: Option<Retry>,
+}
+
+/// Runs jobs as processes on this machine.
+#[derive(Debug)]
+pub struct LocalRunner {
+    state: PathBuf,
+    store: String,
+    devices: Devices,
+    supervisor: SupervisorCommand,
+    watcher: Watcher,
+    tracked: BTreeMap<LeaseId, Tracked>,
+}
+
+/// How soon to look again at something that nobody tells.
+const AGAIN: Span = Span(20);
+
+impl LocalRunner {
+    /// A runner that keeps everything under this folder. `store` tells its processes from those of others; news goes to `tell`.
+    pub fn new(
+        state: &Path,
+        store: &str,
+        devices: Devices,
+        supervisor: SupervisorCommand,
+        tell: Sender<Mail>,
+    ) -> io::Result<Self> {
+        fs::create_dir_all(state.join("leases"))?;
+        fs::create_dir_all(state.join("jobs"))?;
         Ok(Self {
-            clock: Clock::start(),
-            agenda,
-            ready: models.chain(tenants).chain(nodes_up).collect(),
-            nodes: script.nodes.into_iter().map(|node| (node.id, node)).collect(),
-            down: BTreeSet::new(),
-            jobs: BTreeMap::new(),
-            known: BTreeSet::new(),
-            exits,
-            tell_exit,
-            running: BTreeMap::new(),
-            scratch,
+            state: state.to_owned(),
+            store: store.to_owned(),
+            devices,
+            supervisor,
+            watcher: Watcher::start(tell)?,
+            tracked: BTreeMap::new(),
         })
     }
 
-    /// Takes a node away, with everything on it. Nothing happens if it is gone already.
-    pub fn take_node(&mut self, node: NodeId) {
-        self.agenda.put(NodeChange { at: self.clock.now(), node, up: false });
+    fn folder(&self, lease: LeaseId) -> PathBuf {
+        self.state.join("leases").join(lease.0.to_string())
     }
 
-    /// Gives a node back. Nothing happens if it is there.
-    pub fn return_node(&mut self, node: NodeId) {
-        self.agenda.put(NodeChange { at: self.clock.now(), node, up: true });
+    /// Writes the order and starts a supervisor for it.
+    fn order(&self, lease: &Lease, job: &LiveJob) -> io::Result<OwnedFd> {
+        let folder = self.folder(lease.id);
+        let own = job_folder(&self.state, lease.job);
+        fs::create_dir_all(&folder)?;
+        fs::create_dir_all(own.checkpoints())?;
+        let mark = launch::mark(&self.store, lease.id);
+        folder::write(&folder, ORDER, &launch::order(lease, job, &own, &self.devices, &mark))?;
+        self.watcher.watch_folder(lease.id, &folder)?;
+        let mut command = Command::new(&self.supervisor.binary);
+        command.arg(SUPERVISE).arg(&folder).current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn()?;
+        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        self.watcher.watch_process(lease.id, &process)?;
+        Ok(process)
     }
 
-    /// Whether every job has come and ended. An alarm or an outage that is still to come concerns nobody then.
-    fn is_over(&self) -> bool {
-        self.agenda.submissions.is_empty() && self.jobs.is_empty() && self.running.is_empty()
+    /// Follows the process that claimed a lease.
+    fn follow(&self, lease: LeaseId, claim: &Claim) -> Option<OwnedFd> {
+        let process = claim.open()?;
+        self.watcher.watch_process(lease, &process).ok()?;
+        Some(process)
     }
 
-    /// Sleeps until a process exits or something falls due.
-    fn wait(&mut self, now: Time) -> Result<(), BackendError> {
-        let node_change = self.next_node_change().map(|change| change.at);
-        let times = self.agenda.due().chain(node_change).chain(self.running.values().map(Running::due));
-        let exit = match times.filter(|time| *time != Time::NEVER).min() {
-            Some(due) => self.exits.recv_timeout(Duration::from_millis(due.since(now).0)).ok(),
-            None if self.running.is_empty() => return Err(self.stalled()),
-            None => self.exits.recv().ok(),
+    /// A supervisor is gone and left no exit: what that means depends on how far it came.
+    fn left_behind(&mut self, lease: LeaseId) -> Seen {
+        let folder = self.folder(lease);
+        let Some(claim) = folder::read::<Claim>(&folder, CLAIM) else {
+            // Another supervisor, which an earlier server started, may be about to claim.
+            if is_locked(&folder) {
+                return Seen { again: Some(AGAIN), ..Seen::default() };
+            }
+            return Seen { ended: Some(Ending::NotLaunched(Retry::Later)), ..Seen::default() };
         };
-        if let Some(exit) = exit {
-            self.note_exit(exit);
+        if let Some(process) = self.follow(lease, &claim)
+            && !is_gone(&process)
+        {
+            self.tracked.insert(lease, Tracked { process: Some(process), refused: None });
+            return Seen { again: Some(AGAIN), ..Seen::default() };
         }
-        Ok(())
-    }
-
-    fn stalled(&self) -> BackendError {
-        let first = *self.jobs.keys().next().expect("a world without jobs is over, not stalled");
-        BackendError::Stalled { jobs: self.jobs.len() as u64, first }
+        if procs::kill_left(&claim, &launch::mark(&self.store, lease)) > 0 {
+            return Seen { again: Some(AGAIN), ..Seen::default() };
+        }
+        // It may have written its last word between our two looks.
+        if let Some(seen) = written(&folder).filter(|seen| seen.ended.is_some()) {
+            return seen;
+        }
+        let rebooted = claim.boot != procs::boot();
+        let told = folder::read::<Stop>(&folder, STOP).map(|stop| Ending::Left(stop.cause));
+        let ended = if rebooted { Ending::Lost } else { told.unwrap_or(Ending::Crashed) };
+        Seen { started: folder.join(STARTED).exists(), ended: Some(ended), again: None }
     }
 }
 
-impl Backend for LocalWorld {
+impl Runner for LocalRunner {
     fn abilities(&self) -> Abilities {
         Abilities { resize: false, share: true, grace: true, bids: false }
     }
 
-    fn next(&mut self) -> Result<Option<(Time, Event)>, BackendError> {
-        loop {
-            while let Ok(exit) = self.exits.try_recv() {
-                self.note_exit(exit);
-            }
-            let now = self.clock.now();
-            if let Some(event) = self.due(now) {
-                return Ok(Some((now, event)));
-            }
-            if self.is_over() {
-                return Ok(None);
-            }
-            // Not before the alarm was handed out and answered: the answer may renew.
-            self.running.values_mut().for_each(|running| running.stop_if_expired(now));
-            self.wait(now)?;
+    fn start(&mut self, lease: &Lease, job: &LiveJob) {
+        if self.tracked.contains_key(&lease.id) || self.adopt(lease.id) {
+            return;
+        }
+        let (process, refused) = match self.order(lease, job) {
+            Ok(process) => (Some(process), None),
+            // That is our trouble, not the job's: its program has not even been looked at.
+            Err(_) => (None, Some(Retry::Later)),
+        };
+        self.tracked.insert(lease.id, Tracked { process, refused });
+    }
+
+    fn adopt(&mut self, lease: LeaseId) -> bool {
+        let folder = self.folder(lease);
+        let has_trace = [CLAIM, EXIT].iter().any(|name| folder.join(name).exists());
+        if has_trace {
+            // A folder that cannot be watched is looked at when its supervisor is gone.
+            let _ = self.watcher.watch_folder(lease, &folder);
+            let process = folder::read(&folder, CLAIM).and_then(|claim| self.follow(lease, &claim));
+            self.tracked.insert(lease, Tracked { process, refused: None });
+        }
+        has_trace
+    }
+
+    fn stop(&mut self, lease: LeaseId, cause: EndCause, grace: Span) {
+        let Some(process) = self.tracked.get(&lease).and_then(|tracked| tracked.process.as_ref()) else {
+            return;
+        };
+        // If the order cannot be written, the supervisor takes the signal for a shutdown, which ends the job as well.
+        let _ = folder::write(&self.folder(lease), STOP, &Stop { cause, grace_ms: grace.0 });
+        // One that is gone need not be told.
+        let _ = pidfd_send_signal(process, Signal::TERM);
+    }
+
+    fn look(&mut self, lease: LeaseId) -> Seen {
+        let Some(tracked) = self.tracked.get(&lease) else { return Seen::default() };
+        if let Some(retry) = tracked.refused {
+            return Seen { ended: Some(Ending::NotLaunched(retry)), ..Seen::default() };
+        }
+        // Whether it is gone is looked at before what it wrote: it writes before it goes.
+        let gone = tracked.process.as_ref().is_none_or(is_gone);
+        match written(&self.folder(lease)) {
+            Some(seen) if seen.ended.is_some() || !gone => seen,
+            _ if gone => self.left_behind(lease),
+            _ => Seen::default(),
         }
     }
 
-    fn execute(&mut self, _now: Time, command: &Command) -> Result<(), BackendError> {
-        self.carry_out(command);
-        Ok(())
+    fn steps(&self, job: JobId) -> Work {
+        read_steps(&job_folder(&self.state, job).checkpoint()).map_or(Work::ZERO, Work::from_steps)
     }
+
+    fn clear(&mut self, lease: LeaseId) {
+        if let Some(process) = self.tracked.remove(&lease).and_then(|tracked| tracked.process) {
+            // Reaps it if it is our child; the exit file may be there a moment before it has gone.
+            let _ = waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED);
+        }
+        // What cannot be removed now is removed at the next start.
+        let _ = fs::remove_dir_all(self.folder(lease));
+    }
+
+    fn end(&mut self, job: JobId, outcome: Outcome) {
+        if outcome != Outcome::Failed {
+            // There may be none.
+            let _ = fs::remove_dir_all(job_folder(&self.state, job).checkpoints());
+        }
+    }
+
+    fn keep_only(&mut self, leases: &dyn Fn(LeaseId) -> bool) {
+        let found = fs::read_dir(self.state.join("leases")).into_iter().flatten();
+        let numbers = found.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        for lease in numbers.map(LeaseId).filter(|lease| !leases(*lease)).collect::<Vec<_>>() {
+            let folder = self.folder(lease);
+            if let Some(claim) = folder::read::<Claim>(&folder, CLAIM) {
+                while procs::kill_left(&claim, &launch::mark(&self.store, lease)) > 0 {
+                    std::thread::sleep(std::time::Duration::from_millis(AGAIN.0));
+                }
+            }
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// What the supervisor of a lease has written, if anything.
+fn written(folder: &Path) -> Option<Seen> {
+    if let Some(exit) = folder::read::<Exit>(folder, EXIT) {
+        let started = !matches!(exit.how, How::NotLaunched { .. });
+        let ended = match (exit.how, exit.told) {
+            (How::NotLaunched { retry, .. }, _) => Ending::NotLaunched(retry),
+            // Nothing is heard from a lost node, not even that its job was done.
+            (_, Some(EndCause::NodeLost)) => Ending::Left(EndCause::NodeLost),
+            (How::Exited(0), _) => Ending::Done,
+            (_, Some(cause)) => Ending::Left(cause),
+            (_, None) => Ending::Crashed,
+        };
+        return Some(Seen { started, ended: Some(ended), again: None });
+    }
+    folder.join(STARTED).exists().then_some(Seen { started: true, ..Seen::default() })
+}
+
+/// Whether some supervisor holds the lock of a folder.
+fn is_locked(folder: &Path) -> bool {
+    use rustix::fs::{FlockOperation, flock};
+    let Ok(lock) = File::open(folder.join(folder::LOCK)) else { return false };
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err()
+}
+
+/// Whether a process has exited.
+fn is_gone(process: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(process, PollFlags::IN)];
+    let at_once = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}
+
+/// The longest number that is read from a checkpoint: what follows is the job's own.
+const PROGRESS_BYTES_MAX: u64 = 64;
+
+/// The steps done according to a checkpoint: the number at its beginning.
+fn read_steps(checkpoint: &Path) -> Option<f64> {
+    // Opening a pipe that a job put there would wait for its writer.
+    if !fs::metadata(checkpoint).ok()?.is_file() {
+        return None;
+    }
+    let mut head = Vec::new();
+    File::open(checkpoint).ok()?.take(PROGRESS_BYTES_MAX).read_to_end(&mut head).ok()?;
+    let word = head.split(u8::is_ascii_whitespace).next()?;
+    let steps: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
+    steps.is_finite().then_some(steps)
 }

@@ -4,7 +4,7 @@ use super::StoreError;
 use super::error::while_doing;
 use super::rows::{is_crash, lease_of, mentioned, outcome_name};
 use evenhand_core::{Command, Event, JobId, JobSpec, LeaseId, Note, Record, Tenant, TenantId, Time};
-use rusqlite::{Params, Transaction};
+use rusqlite::{OptionalExtension, Params, Transaction};
 use std::collections::BTreeMap;
 
 /// What is stored of a submission besides its record.
@@ -66,6 +66,20 @@ impl<'a> Batch<'a> {
         let Submission { job, key, content, program } = submission;
         let insert = "INSERT INTO submission (job, key, content, program) VALUES (?1, ?2, ?3, ?4)";
         self.write(insert, (job.0, key, content, program))
+    }
+
+    /// What was submitted under a client key, in this batch or before: the job, and the content it was submitted with.
+    pub fn by_key(&self, key: &str) -> Result<Option<(JobId, String)>, StoreError> {
+        let doing = "looking a key up";
+        let select = "SELECT job, content FROM submission WHERE key = ?1";
+        let mut select = self.transaction.prepare_cached(select).map_err(while_doing(doing))?;
+        let found = select.query_row([key], |row| Ok((JobId(row.get(0)?), row.get(1)?)));
+        found.optional().map_err(while_doing(doing))
+    }
+
+    /// The number of a tenant.
+    pub fn tenant(&self, name: &str) -> Option<TenantId> {
+        self.tenants.get(name).copied()
     }
 
     /// Puts everything on disk. When this returns, it is there.

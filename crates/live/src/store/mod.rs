@@ -129,14 +129,6 @@ impl Store {
         Ok(())
     }
 
-    /// What was submitted under a client key: the job, and the content it was submitted with.
-    pub fn by_key(&self, key: &str) -> Result<Option<(JobId, String)>, StoreError> {
-        let select = "SELECT job, content FROM submission WHERE key = ?1";
-        let mut select = self.connection.prepare_cached(select).map_err(while_doing("looking a key up"))?;
-        let found = select.query_row([key], |row| Ok((JobId(row.get(0)?), row.get(1)?)));
-        found.optional().map_err(while_doing("looking a key up"))
-    }
-
     /// The programs of jobs that have not ended.
     pub fn programs(&self) -> Result<BTreeMap<JobId, String>, StoreError> {
         let doing = "reading programs";
@@ -154,24 +146,9 @@ impl Store {
         Ok(last.map_err(while_doing("reading the last job"))?.map(JobId))
     }
 
-    /// The number of a tenant.
-    pub fn tenant(&self, name: &str) -> Option<TenantId> {
-        self.tenants.get(name).copied()
-    }
-
-    /// How many tenants there are: also the number of the next.
-    pub fn tenants(&self) -> usize {
-        self.tenants.len()
-    }
-
     /// The number of the last record.
     pub fn last(&self) -> u64 {
         self.last
-    }
-
-    /// Whose each lease is that holds GPUs.
-    pub fn leases(&self) -> &BTreeMap<LeaseId, JobId> {
-        &self.leases
     }
 
     /// Tries whether something can be written, without leaving a trace.

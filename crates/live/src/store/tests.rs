@@ -81,11 +81,11 @@ fn what_was_committed_comes_back_and_what_was_not_never_was() {
     batch.append(&job(2)).unwrap();
     drop(batch);
     drop(store);
-    let store = Store::open(&folder.0).unwrap();
+    let mut store = Store::open(&folder.0).unwrap();
     assert_eq!(all(&store), [ann(), job(1)]);
     assert_eq!(store.last(), 2);
     assert_eq!(store.origin().unwrap().map(|origin| origin.epoch_ms), Some(17));
-    assert_eq!(store.by_key("k").unwrap(), Some((JobId(1), "c".to_owned())));
+    assert_eq!(store.batch().unwrap().by_key("k").unwrap(), Some((JobId(1), "c".to_owned())));
     assert_eq!(store.programs().unwrap().len(), 1);
 }
 

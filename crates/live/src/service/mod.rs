@@ -1,0 +1,273 @@
+//! The service: engine, store and world on the wall clock, in one thread.
+//!
+//! A turn takes whatever has happened, steps the engine, and writes the records in one transaction; only then are commands carried
+//! out and people answered. If the store cannot be written, the turn never was: its people are told so, and everything is built again from
+//! what is on disk.
+
+mod intake;
+mod recovery;
+mod turn;
+
+use crate::clock::{Clock, system_ms};
+use crate::request::Refusal;
+use crate::runner::Runner;
+use crate::store::{Origin, Store, StoreError};
+use crate::world::{Arrival, Mail, Setting, World};
+use evenhand_core::{BackendError, Choice, GpuModel, Header, JobId, Node};
+use evenhand_engine::Engine;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Makes the engine that a header describes.
+pub type MakeEngine = Box<dyn Fn(&Header) -> Result<Engine, String> + Send>;
+
+/// Makes a runner for a store with this mark. News of jobs goes where the world reads.
+pub type MakeRunner = Box<dyn FnOnce(&Origin) -> std::io::Result<Box<dyn Runner>> + Send>;
+
+/// How the service is set up.
+pub struct ServiceConfig {
+    /// Where everything is kept.
+    pub state: PathBuf,
+    /// The machines, and tenants to begin with.
+    pub setting: Setting,
+    /// What a new store is made with; of an old one only the policy is changed.
+    pub header: Header,
+    /// Makes engines.
+    pub make_engine: MakeEngine,
+    /// Makes the runner.
+    pub make_runner: MakeRunner,
+    /// Jobs that may wait at most.
+    pub queue_max: u64,
+}
+
+/// Why the service cannot begin or go on.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The world.
+    #[error(transparent)]
+    World(#[from] BackendError),
+    /// A folder or file of the state.
+    #[error("{}: {source}", .path.display())]
+    Files {
+        /// Which.
+        path: PathBuf,
+        /// What came back.
+        source: std::io::Error,
+    },
+    /// The header describes no engine.
+    #[error("the engine cannot be made: {0}")]
+    Engine(String),
+    /// The engine decides otherwise than when the ledger was written.
+    #[error(
+        "record {seq} of the ledger cannot be repeated: this program decides otherwise than the one that wrote it (after {event})"
+    )]
+    Differs {
+        /// Which record.
+        seq: u64,
+        /// What happened there.
+        event: String,
+    },
+    /// The machines are not those of the ledger.
+    #[error(
+        "the ledger is about other machines ({then}) than there are now ({now}): use another state folder, or the same machines"
+    )]
+    OtherMachines {
+        /// Those of the ledger.
+        then: String,
+        /// Those there are.
+        now: String,
+    },
+    /// The rules are not those of the ledger.
+    #[error("the ledger was begun with other rules for {what}: leave that out, or use another state folder")]
+    OtherRules {
+        /// Which.
+        what: &'static str,
+    },
+}
+
+/// What others may know of the service at any time, without asking it.
+#[derive(Debug, Default)]
+pub struct Vitals {
+    /// The number of the last record on disk.
+    pub last: AtomicU64,
+    /// What time it is at that record, in milliseconds.
+    pub now_ms: AtomicU64,
+    /// Whether new work is refused because the store cannot be written.
+    pub mending: std::sync::atomic::AtomicBool,
+    /// Batches written.
+    pub commits: AtomicU64,
+}
+
+/// The service.
+pub struct Service {
+    engine: Engine,
+    store: Store,
+    world: World,
+    origin: Origin,
+    make_engine: MakeEngine,
+    next_job: JobId,
+    queue_max: u64,
+    vitals: Arc<Vitals>,
+    told: Box<dyn Fn(u64) + Send>,
+    // Held until the service ends: another server keeps out as long as this file is locked.
+    _lock: std::fs::File,
+}
+
+impl Service {
+    /// Opens the state folder, or makes it; builds everything from the ledger and compares with what really runs. News comes out of
+    /// `inbox`; `told` hears the number of the last record whenever there is a new one.
+    pub fn open(
+        config: ServiceConfig,
+        inbox: Receiver<Mail>,
+        told: Box<dyn Fn(u64) + Send>,
+    ) -> Result<Self, ServiceError> {
+        let ServiceConfig { state, setting, header, make_engine, make_runner, queue_max } = config;
+        let files = |source| ServiceError::Files { path: state.clone(), source };
+        std::fs::create_dir_all(&state).map_err(files)?;
+        let lock = lock(&state)?;
+        let mut store = Store::open(&state)?;
+        let origin = origin(&mut store, &header)?;
+        let runner = make_runner(&origin).map_err(files)?;
+        let found = recovery::recover(&store, &origin.header, &make_engine)?;
+        let wanted = header.policy.clone();
+        let clock = Clock::resume(origin.epoch_ms, found.now);
+        let world = if found.is_new {
+            World::new(setting, clock, runner, inbox)
+        } else {
+            let added = added_machines(&found.machines, setting)?;
+            let mut world = World::recover(found.remembered, clock, runner, inbox);
+            world.add(added);
+            world
+        };
+        let vitals = Arc::new(Vitals::default());
+        vitals.last.store(store.last(), Ordering::Relaxed);
+        let mut service = Self {
+            engine: found.engine,
+            next_job: found.next_job,
+            store,
+            world,
+            origin,
+            make_engine,
+            queue_max,
+            vitals,
+            told,
+            _lock: lock,
+        };
+        service.use_policy(&found.policy, wanted)?;
+        Ok(service)
+    }
+
+    /// What others may know of it.
+    pub fn vitals(&self) -> Arc<Vitals> {
+        self.vitals.clone()
+    }
+
+    /// Goes on until nobody can ask anything any more and every job has ended, or something breaks for good.
+    pub fn run(&mut self) -> Result<(), ServiceError> {
+        while let Some((now, arrival)) = self.world.arrival()? {
+            match self.turn(now, arrival) {
+                Ok(()) => {}
+                Err(error) if error.may_pass() => self.mend(error)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The policy that was asked for on the command line decides, whoever did before.
+    fn use_policy(&mut self, current: &Choice, wanted: Choice) -> Result<(), ServiceError> {
+        if *current != wanted {
+            let now = self.world.now();
+            self.turn(now, Arrival::Seen(evenhand_core::Event::PolicyChanged(wanted)))?;
+        }
+        Ok(())
+    }
+
+    /// Nothing can be recorded: refuses everything until that has passed, then builds everything again from what is on disk.
+    fn mend(&mut self, mut error: StoreError) -> Result<(), ServiceError> {
+        self.vitals.mending.store(true, Ordering::Relaxed);
+        loop {
+            self.world.turn_away(&Refusal::Unavailable(error.to_string()), Duration::from_millis(500));
+            match self.store.probe() {
+                Ok(()) => break,
+                Err(again) if again.may_pass() => error = again,
+                Err(worse) => return Err(worse.into()),
+            }
+        }
+        let state = self.store.path().parent().map(Path::to_owned).unwrap_or_default();
+        self.store = Store::open(&state)?;
+        let found = recovery::recover(&self.store, &self.origin.header, &self.make_engine)?;
+        self.engine = found.engine;
+        self.next_job = found.next_job;
+        self.world.rebuild(found.remembered);
+        self.vitals.mending.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// One server per state folder. A server that was killed in the middle of starting a supervisor may leave the lock to that
+/// process for a moment.
+fn lock(state: &Path) -> Result<std::fs::File, ServiceError> {
+    use rustix::fs::{FlockOperation, flock};
+    let path = state.join("server.lock");
+    let files = |source| ServiceError::Files { path: path.clone(), source };
+    let file = std::fs::File::create(&path).map_err(files)?;
+    for _ in 0..100 {
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return Ok(file);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Err(StoreError::InUse(state.to_owned()).into())
+}
+
+/// What the store was made with; a new one is made with this header.
+fn origin(store: &mut Store, header: &Header) -> Result<Origin, ServiceError> {
+    let Some(origin) = store.origin()? else {
+        let epoch_ms = system_ms();
+        // Unique among the stores of a machine: no two are made by one process in one millisecond.
+        let mark = format!("{epoch_ms:x}-{:x}", std::process::id());
+        let origin = Origin { header: header.clone(), epoch_ms, mark };
+        store.begin(&origin)?;
+        return Ok(origin);
+    };
+    let (then, now) = (&origin.header, header);
+    let same = [
+        ("rounds, grace and retries", then.engine == now.engine),
+        ("the placer", then.placer == now.placer),
+        ("the seed", then.seed == now.seed),
+        ("how long a policy may think", then.limits == now.limits),
+    ];
+    match same.iter().find(|(_, same)| !same) {
+        Some((what, _)) => Err(ServiceError::OtherRules { what }),
+        None => Ok(origin),
+    }
+}
+
+type Machines = (Vec<GpuModel>, Vec<Node>);
+
+/// The machines that the ledger does not know yet; those that it knows must be there as they were.
+fn added_machines(then: &Machines, now: Setting) -> Result<Setting, ServiceError> {
+    let plain =
+        |nodes: &[Node]| nodes.iter().map(|node| (node.id, node.model, node.gpus)).collect::<Vec<_>>();
+    let (models, nodes) = then;
+    if !now.models.starts_with(models) || !plain(&now.nodes).starts_with(&plain(nodes)) {
+        let now = (now.models, now.nodes);
+        return Err(ServiceError::OtherMachines { then: told(then), now: told(&now) });
+    }
+    let (models, nodes) = (now.models[models.len()..].to_vec(), now.nodes[nodes.len()..].to_vec());
+    Ok(Setting { models, tenants: Vec::new(), nodes })
+}
+
+/// Machines in words.
+fn told((models, nodes): &Machines) -> String {
+    let name = |node: &Node| models.get(usize::from(node.model.0)).map_or("?", |model| &model.name);
+    nodes.iter().map(|node| format!("{} {}", node.gpus, name(node))).collect::<Vec<_>>().join(", ")
+}

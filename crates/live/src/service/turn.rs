@@ -1,0 +1,115 @@
+//! One turn: what happened, what came of it, on disk; then what should happen, and answers.
+
+use super::Service;
+use super::intake::{Intake, Taken};
+use crate::request::{Answer, Refusal};
+use crate::store::StoreError;
+use crate::world::Arrival;
+use evenhand_core::{Backend, Record, Time};
+use evenhand_engine::Step;
+use std::sync::atomic::Ordering;
+
+/// Arrivals that share one commit at most.
+const ARRIVALS_MAX: usize = 512;
+
+type Reply = Box<dyn FnOnce(Result<Answer, Refusal>) + Send>;
+
+/// An answer that may be given once the batch is on disk.
+struct Owed {
+    reply: Reply,
+    answer: Result<Answer, Refusal>,
+}
+
+impl Service {
+    /// Takes an arrival, and whatever else is there, through one commit.
+    pub(super) fn turn(&mut self, now: Time, first: Arrival) -> Result<(), StoreError> {
+        let (mut records, mut owed) = (Vec::new(), Vec::new());
+        match self.write(now, first, &mut records, &mut owed) {
+            Ok(()) => {
+                self.carry_out(&records, owed);
+                Ok(())
+            }
+            Err(error) => {
+                for Owed { reply, .. } in owed {
+                    reply(Err(Refusal::Unavailable(error.to_string())));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Steps the engine through a batch of arrivals and puts the records on disk.
+    fn write(
+        &mut self,
+        now: Time,
+        first: Arrival,
+        records: &mut Vec<Record>,
+        owed: &mut Vec<Owed>,
+    ) -> Result<(), StoreError> {
+        let Self { engine, store, world, next_job, queue_max, .. } = self;
+        let mut batch = match store.batch() {
+            Ok(batch) => batch,
+            Err(error) => {
+                // Nothing was begun, but somebody may wait for an answer.
+                if let Arrival::Asked(request) = first {
+                    request.into_parts().1(Err(Refusal::Unavailable(error.to_string())));
+                }
+                return Err(error);
+            }
+        };
+        let mut next = Some((now, first));
+        for _ in 0..ARRIVALS_MAX {
+            let Some((now, arrival)) = next.take() else { break };
+            let events = match arrival {
+                Arrival::Seen(event) => vec![event],
+                Arrival::Asked(request) => {
+                    let (wish, reply) = request.into_parts();
+                    let mut intake =
+                        Intake { engine, batch: &mut batch, world, next_job, queue_max: *queue_max };
+                    // Owed before anything can fail: whoever asked hears of it either way.
+                    owed.push(Owed { reply, answer: Err(Refusal::Stopping) });
+                    let Taken { events, answer } = intake.take(wish)?;
+                    if let Some(last) = owed.last_mut() {
+                        last.answer = answer;
+                    }
+                    events
+                }
+            };
+            let mut decided = false;
+            for event in events {
+                let Step { commands, decision, notes } = engine.step(now, &event);
+                decided |= decision.is_some();
+                let record = Record { now, event, commands, decision, notes };
+                batch.append(&record)?;
+                records.push(record);
+            }
+            // What was decided should happen soon, not after whatever else is there.
+            if !decided {
+                next = world.ready();
+            }
+        }
+        if let Some((_, arrival)) = next {
+            world.put_back(arrival);
+        }
+        batch.commit()
+    }
+
+    /// Everything is on disk: commands are carried out, people answered.
+    fn carry_out(&mut self, records: &[Record], owed: Vec<Owed>) {
+        for record in records {
+            for command in &record.commands {
+                self.world.execute(record.now, command).expect("a command that fails is told by events");
+            }
+            self.world.recorded(&record.event);
+        }
+        self.vitals.last.store(self.store.last(), Ordering::Relaxed);
+        self.vitals.commits.fetch_add(1, Ordering::Relaxed);
+        if let Some(record) = records.last() {
+            self.vitals.now_ms.store(record.now.0, Ordering::Relaxed);
+            (self.told)(self.store.last());
+        }
+        for Owed { reply, answer } in owed {
+            reply(answer);
+        }
+    }
+}
