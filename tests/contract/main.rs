@@ -3,6 +3,7 @@
 //! To try another world: write its [`suite::Stage`] in a file beside `local.rs`, and call `contract!` there.
 
 mod local;
+mod retries;
 mod simulated;
 mod suite;
 mod twenty;

@@ -2,6 +2,7 @@
 
 use crate::bench_args::{Bench, BenchOne};
 use crate::graph_args;
+use crate::live_args;
 use crate::predict_args;
 use clap::{Args, Parser, Subcommand};
 use evenhand_core::Span;
@@ -24,6 +25,8 @@ Examples:
   evenhand trace generate --profile philly -o jobs.csv  make one up from published statistics
   evenhand graph model.onnx --batch 64                  what a training step of a model costs
   evenhand predict model.onnx --batch 64 --with other.onnx:32   what it asks of a GPU, beside another
+  evenhand serve --fake-gpus v100=4                     run jobs for real, on this machine
+  evenhand submit --gpus 2 -- python train.py           hand it a job
 
 Exit codes: 0 done, 1 the work failed, 2 the input was wrong.";
 
@@ -79,8 +82,25 @@ pub enum Command {
     /// Measure how fast Evenhand is on this machine
     #[command(subcommand)]
     Bench(Bench),
+    /// Run the scheduler as a service on this machine
+    #[command(after_help = live_args::SERVE_EXAMPLE)]
+    Serve(live_args::Serve),
+    /// Hand a job to the service
+    #[command(after_help = live_args::SUBMIT_EXAMPLE)]
+    Submit(live_args::Submit),
+    /// List the jobs of the service
+    Queue(live_args::Queue),
+    /// End jobs of the service
+    Cancel(live_args::Cancel),
+    /// Copy the store of the service, also while it runs
+    Backup(live_args::Backup),
+    /// Make a state folder from such a copy
+    Restore(live_args::Restore),
     /// Print a completion script for a shell
     Completions(Completions),
+    /// Stays with a job of the service; not for people
+    #[command(hide = true)]
+    Supervise(live_args::Supervise),
     /// One run of a benchmark, in a process of its own
     #[command(hide = true)]
     BenchOne(BenchOne),
@@ -229,9 +249,11 @@ pub struct Compare {
 pub struct Explain {
     /// The job: its number or its name
     pub job: String,
-    /// The ledger of a run, as `simulate` writes it
-    #[arg(long, value_name = "LEDGER")]
-    pub ledger: PathBuf,
+    /// The ledger of a run, as `simulate` writes it [default: ask the service]
+    #[arg(long, value_name = "LEDGER", conflicts_with = "server")]
+    pub ledger: Option<PathBuf>,
+    #[command(flatten)]
+    pub server: live_args::Server,
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
@@ -427,11 +449,11 @@ fn semantics(text: &str) -> Result<Semantics, String> {
     }
 }
 
-fn span(text: &str) -> Result<Span, &'static str> {
+pub fn span(text: &str) -> Result<Span, &'static str> {
     text.parse()
 }
 
-fn at_least_one(text: &str) -> Result<u32, &'static str> {
+pub fn at_least_one(text: &str) -> Result<u32, &'static str> {
     text.parse().ok().filter(|number| *number > 0).ok_or("a whole number of at least 1 is expected")
 }
 
@@ -444,7 +466,7 @@ fn seeds(text: &str) -> Result<Seeds, &'static str> {
         .ok_or("a seed is a whole number, and a range of at most 10000 seeds is written 1..20")
 }
 
-fn setting(text: &str) -> Result<(String, String), &'static str> {
+pub fn setting(text: &str) -> Result<(String, String), &'static str> {
     let pair = text.split_once('=').filter(|(key, _)| !key.trim().is_empty());
     pair.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
         .ok_or("a parameter is written KEY=VALUE, such as backfill=true")

@@ -2,6 +2,7 @@
 
 mod args;
 mod bench_args;
+mod client;
 mod clock;
 mod commands;
 mod comparison;
@@ -10,6 +11,7 @@ mod failure;
 mod graph_args;
 mod inputs;
 mod ledger_file;
+mod live_args;
 mod number_table;
 mod numbers;
 mod output;

@@ -62,7 +62,7 @@ pub use parameters::{Choice, ParameterError, ParameterSpec, Parameters};
 pub use plan::{Drop, Grant, Others, Party, Plan, PlanError, Quality, Shares, Sharing, SharingMode, Site};
 pub use promised::Promised;
 pub use reason::Reason;
-pub use record::{Decision, EngineConfig, Header, LEDGER_VERSION, Note, Record};
+pub use record::{Decision, EngineConfig, Header, LEDGER_VERSION, Note, RETRY_DOUBLINGS_MAX, Record};
 pub use seed::Random;
 pub use snapshot::{Jobs, Occasion, Snapshot};
 pub use table::{ClassIndex, JobIndex, ModelIndex, PerModel, Place, Table};

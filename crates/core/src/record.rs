@@ -25,6 +25,26 @@ pub struct EngineConfig {
     pub launch_failures_max: u32,
     /// Time apps have to answer an offer.
     pub bid_time: Span,
+    /// Time that a job waits after its first crash before it is tried again; twice as long after each further one, up to
+    /// [`RETRY_DOUBLINGS_MAX`] times. Zero: it is tried again at once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retry_delay: Span,
+}
+
+/// How often the time before another try is doubled.
+pub const RETRY_DOUBLINGS_MAX: u32 = 6;
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_zero(span: &Span) -> bool {
+    *span == Span::ZERO
+}
+
+impl EngineConfig {
+    /// How long a job that has crashed so often waits before it is tried again.
+    pub fn retry_delay_after(&self, crashes: u32) -> Span {
+        let doublings = crashes.saturating_sub(1).min(RETRY_DOUBLINGS_MAX);
+        Span(self.retry_delay.0.saturating_mul(1 << doublings))
+    }
 }
 
 impl Default for EngineConfig {
@@ -36,6 +56,7 @@ impl Default for EngineConfig {
             crashes_max: 100,
             launch_failures_max: 3,
             bid_time: Span::from_secs(1),
+            retry_delay: Span::ZERO,
         }
     }
 }

@@ -98,6 +98,16 @@ impl Engine {
         self.wake_job(id);
     }
 
+    /// Jobs that have waited long enough after a crash go back to the queue.
+    pub(crate) fn try_again(&mut self) {
+        let now = self.state.now;
+        let ready = self.state.retries.iter().filter(|(_, at)| **at <= now).map(|(job, _)| *job);
+        for job in ready.collect::<Vec<_>>() {
+            self.state.retries.remove(&job);
+            self.wake_job(job);
+        }
+    }
+
     /// A job whose reason to be held may be gone goes back to the queue.
     fn wake_job(&mut self, id: JobId) {
         let resting = self.state.resting_state(id);
@@ -126,6 +136,7 @@ impl Engine {
         state.waits.remove(&id);
         state.unwanted.remove(&id);
         state.holds.remove(&id);
+        state.retries.remove(&id);
         step.commands.push(Command::End { job: id, outcome, attained });
         for dependent in state.dependents.remove(&id).unwrap_or_default() {
             self.wake_job(dependent);

@@ -4,7 +4,7 @@ use crate::beliefs::Ended;
 use crate::{Engine, Step};
 use evenhand_core::{
     Command, EndCause, Event, GpuSet, GpuTime, Grant, JobId, JobState, Lease, LeaseId, LeaseState,
-    ModelIndex, Note, Outcome, Retry, Sharing, StopReason, Time, Work,
+    ModelIndex, Note, Outcome, Retry, Sharing, Span, StopReason, Time, Work,
 };
 use std::sync::Arc;
 
@@ -158,8 +158,19 @@ impl Engine {
         };
         if let Some(outcome) = outcome {
             self.end_job(lease.job, outcome, step);
+        } else if matches!(cause, EndCause::Crashed | EndCause::OutOfMemory) {
+            self.back_off(lease.job, crashes);
         }
         self.start_waiting(&lease.gpus, step);
+    }
+
+    /// A job that crashed waits before it is tried again.
+    fn back_off(&mut self, job: JobId, crashes: u32) {
+        let delay = self.parts.config.retry_delay_after(crashes);
+        if delay > Span::ZERO {
+            self.state.retries.insert(job, self.state.now + delay);
+            self.rest(job);
+        }
     }
 
     /// `Asked -> ended`, without having run.
@@ -172,6 +183,8 @@ impl Engine {
             self.end_job(lease.job, Outcome::Failed, step);
         } else if let Some(outcome) = unwanted {
             self.end_job(lease.job, outcome, step);
+        } else {
+            self.back_off(lease.job, crashes);
         }
         self.suspect_nodes(&lease.gpus, step);
         self.start_waiting(&lease.gpus, step);

@@ -30,6 +30,7 @@ impl Engine {
             return;
         }
         let now = state.now;
+        self.try_again();
         if self.close_bidding(step) {
             self.decide(Occasion::Bids, step);
         } else if self.state.regular_due <= now || self.state.leases.is_empty() {
@@ -254,8 +255,10 @@ impl Engine {
         let bids = state.bidding.as_ref().map(|bidding| bidding.until.max(state.now));
         let again = state.previous.as_ref().and_then(|plan| plan.again).filter(|at| *at > state.now);
         let again = again.filter(|_| !state.jobs.is_empty());
+        let retry = state.retries.values().min().map(|at| (*at).max(state.now));
         // While bids are out, nothing else is decided.
-        let due = if bids.is_some() { bids } else { [early, regular, again].into_iter().flatten().min() };
+        let due =
+            if bids.is_some() { bids } else { [early, regular, again, retry].into_iter().flatten().min() };
         let alarm = due.map(|due| (due, number));
         if let Some((due, number)) = alarm
             && state.alarm != alarm

@@ -44,6 +44,8 @@ pub(crate) struct State {
     pub unwanted: BTreeMap<JobId, Outcome>,
     /// Jobs not to be started.
     pub holds: BTreeSet<JobId>,
+    /// Jobs that crashed, and when each may be tried again.
+    pub retries: BTreeMap<JobId, Time>,
     /// Jobs that wait for a job to end.
     pub dependents: BTreeMap<JobId, Vec<JobId>>,
     /// Failed launches in a row, per node.
@@ -87,6 +89,7 @@ impl State {
             waits: BTreeMap::new(),
             unwanted: BTreeMap::new(),
             holds: BTreeSet::new(),
+            retries: BTreeMap::new(),
             dependents: BTreeMap::new(),
             launch_failures: BTreeMap::new(),
             regular_due: Time::ZERO,
@@ -182,9 +185,10 @@ impl State {
         forecasts[at] = forecast;
     }
 
-    /// Where a job without a lease stands: on hold, waiting for other jobs, or queued.
+    /// Where a job without a lease stands: on hold, waiting for other jobs or to be tried again, or queued.
     pub fn resting_state(&self, job: JobId) -> JobState {
         let waits = self.dependents.values().any(|waiting| waiting.contains(&job));
-        if waits || self.holds.contains(&job) { JobState::Held } else { JobState::Queued { since: self.now } }
+        let rests = self.holds.contains(&job) || self.retries.contains_key(&job);
+        if waits || rests { JobState::Held } else { JobState::Queued { since: self.now } }
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! [`Backend`]: evenhand_core::Backend
 
+pub mod api;
 mod clock;
 mod local;
 mod program;
@@ -15,7 +16,9 @@ pub mod store;
 mod world;
 
 pub use clock::{Clock, system_ms};
-pub use local::{Devices, LocalRunner, SUPERVISE, SupervisorCommand, output_file, supervise};
+pub use local::{
+    ABILITIES as LOCAL_ABILITIES, Devices, LocalRunner, SUPERVISE, SupervisorCommand, output_file, supervise,
+};
 pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};
 pub use request::{Answer, DEFAULT_TENANT, Refusal, Request, Wanted, Wish};
 pub use runner::{Ending, LiveJob, Runner, Seen};

@@ -166,3 +166,19 @@ impl Drop for Request {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_description_is_enough_and_a_misspelt_one_is_refused() {
+        let read = serde_json::from_str::<Wanted>;
+        let wanted = read(r#"{"argv": ["true"], "limits": {"cpu_s": 3}}"#).unwrap();
+        assert_eq!((wanted.gpus, wanted.tenant.as_str()), (1, DEFAULT_TENANT));
+        assert_eq!(wanted.program.limits.cpu_s, Some(3));
+        for wrong in [r#"{"argv": ["true"], "gpu": 2}"#, r#"{"gpus": 2}"#, r#"{"argv": "true"}"#] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

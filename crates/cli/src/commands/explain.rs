@@ -1,26 +1,58 @@
 //! `evenhand explain`: why a job ran when it did, and why it waited.
 
 use crate::args;
+use crate::client::{Client, escaped};
 use crate::failure::wrong;
 use crate::numbers::span;
 use crate::{ledger_file, output};
 use anyhow::Result;
 use evenhand_core::{Event, JobId};
-use evenhand_report::{Explanation, Line};
+use evenhand_report::Explanation;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Tells the story of one job.
 pub fn run(args: &args::Explain) -> Result<()> {
-    let job = find(&args.ledger, &args.job)?;
+    let Some(ledger) = &args.ledger else { return ask(args) };
+    let job = find(ledger, &args.job)?;
     let mut explanation = Explanation::new(job);
-    read(&args.ledger, |record| explanation.take(record))?;
+    read(ledger, |record| explanation.take(record))?;
     if args.json {
         return output::say_json(&explanation);
     }
-    let last = explanation.lines.last().map_or(0.0, |line| line.at_s);
+    let lines = explanation.lines.iter().map(|line| (line.at_s, line.text.as_str(), line.times));
+    tell(args, &lines.collect::<Vec<_>>())
+}
+
+/// An explanation as the service gives it.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    job: JobId,
+    lines: Vec<ToldLine>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ToldLine {
+    at_s: f64,
+    text: String,
+    times: u64,
+}
+
+/// Asks the service.
+fn ask(args: &args::Explain) -> Result<()> {
+    let told: Told = Client::new(&args.server).get(&format!("/v1/jobs/{}/explain", escaped(&args.job)))?;
+    if args.json {
+        return output::say_json(&told);
+    }
+    let lines = told.lines.iter().map(|line| (line.at_s, line.text.as_str(), line.times));
+    tell(args, &lines.collect::<Vec<_>>())
+}
+
+fn tell(args: &args::Explain, lines: &[(f64, &str, u64)]) -> Result<()> {
+    let last = lines.last().map_or(0.0, |(at_s, ..)| *at_s);
     output::say(&format!("job {}", args.job))?;
-    for line in &explanation.lines {
-        output::say(&text(line, last))?;
+    for line in lines {
+        output::say(&text(*line, last))?;
     }
     Ok(())
 }
@@ -49,8 +81,7 @@ fn read(path: &Path, mut take: impl FnMut(&evenhand_core::Record)) -> Result<()>
     Ok(())
 }
 
-fn text(line: &Line, last: f64) -> String {
-    let times =
-        if line.times > 1 { format!(" ({} times, this is the last)", line.times) } else { String::new() };
-    format!("  {:>8}  {}{times}", span(line.at_s, last), line.text)
+fn text((at_s, text, times): (f64, &str, u64), last: f64) -> String {
+    let times = if times > 1 { format!(" ({times} times, this is the last)") } else { String::new() };
+    format!("  {:>8}  {text}{times}", span(at_s, last))
 }

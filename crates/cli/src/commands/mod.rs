@@ -1,7 +1,9 @@
 //! The commands: one per file.
 
 mod audit;
+mod backup;
 mod bench;
+mod cancel;
 mod compare;
 mod completions;
 mod demo;
@@ -11,10 +13,14 @@ mod placers;
 mod policies;
 mod predict;
 mod predictors;
+mod queue;
 mod replay;
 mod report;
+mod restore;
+mod serve;
 mod share;
 mod simulate;
+mod submit;
 mod trace;
 mod traces;
 mod train;
@@ -47,6 +53,13 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Bench(Bench::Plan(args)) => bench::plan::run(&args),
         Command::Bench(Bench::Predict(args)) => bench::predict::run(&args),
         Command::BenchOne(args) => bench::run_one(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Submit(args) => submit::run(&args),
+        Command::Queue(args) => queue::run(&args),
+        Command::Cancel(args) => cancel::run(&args),
+        Command::Backup(args) => backup::run(&args),
+        Command::Restore(args) => restore::run(&args),
+        Command::Supervise(args) => serve::supervise(&args),
         Command::Completions(args) => completions::run(&args),
     }
 }

@@ -99,6 +99,9 @@ pub struct LocalRunner {
     tracked: BTreeMap<LeaseId, Tracked>,
 }
 
+/// What processes on this machine can do.
+pub const ABILITIES: Abilities = Abilities { resize: false, share: true, grace: true, bids: false };
+
 /// How soon to look again at something that nobody tells.
 const AGAIN: Span = Span(20);
 
@@ -184,7 +187,7 @@ impl LocalRunner {
 
 impl Runner for LocalRunner {
     fn abilities(&self) -> Abilities {
-        Abilities { resize: false, share: true, grace: true, bids: false }
+        ABILITIES
     }
 
     fn start(&mut self, lease: &Lease, job: &LiveJob) {

@@ -1,0 +1,150 @@
+//! `evenhand serve`: the scheduler as a service on this machine.
+
+use crate::failure::wrong;
+use crate::live_args::{Serve, Supervise};
+use crate::{inputs, output};
+use anyhow::{Context, Result};
+use evenhand_core::{Choice, GpuId, Span};
+use evenhand_live::api::{Front, serve};
+use evenhand_live::store::Origin;
+use evenhand_live::{
+    Devices, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting, SupervisorCommand,
+};
+use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+/// The file in the state folder that says where the server listens.
+const ADDRESS_FILE: &str = "address";
+
+/// Serves until it is killed.
+pub fn run(args: &Serve) -> Result<()> {
+    if !args.listen.ip().is_loopback() {
+        let what = format!(
+            "{} can be reached from other machines, and nobody is asked who they are yet; use 127.0.0.1",
+            args.listen
+        );
+        return Err(wrong("--listen", what));
+    }
+    let state = state_folder(args.state.as_deref())?;
+    let cluster = cluster(args)?;
+    let setup = setup(args)?;
+    let (tell, inbox) = channel();
+    let config = config(&state, &cluster, &setup, args.queue_max, tell.clone());
+    let listener =
+        TcpListener::bind(args.listen).with_context(|| format!("{} cannot be listened at", args.listen))?;
+    let address = listener.local_addr()?;
+    let (last, shown) = Front::channel();
+    let told = Box::new(move |seq| {
+        // Nobody may be listening.
+        last.send_replace(seq);
+    });
+    let mut service = Service::open(config, inbox, told).map_err(refused)?;
+    let front = Arc::new(Front::new(state.clone(), tell, service.vitals(), shown));
+    std::fs::write(state.join(ADDRESS_FILE), address.to_string())
+        .with_context(|| format!("{} cannot be written", state.display()))?;
+    std::thread::Builder::new().name("front".to_owned()).spawn(move || {
+        if let Err(error) = serve(front, listener) {
+            output::note(&format!("error: requests cannot be answered any more: {error}"));
+            std::process::exit(1);
+        }
+    })?;
+    output::note(&format!("listening at http://{address}, with everything in {}", state.display()));
+    service.run().map_err(refused)
+}
+
+/// Stays with one job; started by the server.
+pub fn supervise(args: &Supervise) -> Result<()> {
+    let code = evenhand_live::supervise(&args.words);
+    if code == std::process::ExitCode::SUCCESS {
+        Ok(())
+    } else {
+        anyhow::bail!("the job could not be supervised")
+    }
+}
+
+/// Where everything is kept.
+pub fn state_folder(named: Option<&Path>) -> Result<PathBuf> {
+    if let Some(named) = named {
+        return std::path::absolute(named).with_context(|| format!("{} is no folder", named.display()));
+    }
+    let base = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let base = base.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state")));
+    let base = base.filter(|base| base.is_absolute());
+    Ok(base.ok_or_else(|| wrong("--state", "it is needed where there is no home folder"))?.join("evenhand"))
+}
+
+fn cluster(args: &Serve) -> Result<ClusterSpec> {
+    let Some(fake) = &args.fake_gpus else {
+        return Err(wrong(
+            "--fake-gpus",
+            "it is needed so far: v100=4, say; real GPUs are not looked for yet",
+        ));
+    };
+    let spec = ClusterSpec::parse(fake, args.gpus_per_node, None);
+    Ok(spec.map_err(|error| InputError { field: "--fake-gpus".to_owned(), ..error })?)
+}
+
+fn setup(args: &Serve) -> Result<Setup> {
+    if args.round == Span::ZERO {
+        return Err(InputError::field(0, "--round", "0s", "a round takes time").into());
+    }
+    let mut setup = Setup { policy: inputs::only(&args.policy, &args.set)?, ..Setup::default() };
+    setup.placer = args.placer.as_deref().map_or(setup.placer, Choice::named);
+    setup.engine.round = args.round;
+    setup.engine.early_round_min = args.early_round;
+    setup.engine.grace = args.grace;
+    setup.engine.crashes_max = args.retries;
+    setup.engine.retry_delay = args.retry_delay;
+    // Launches fail here because of the job or of this very machine; leaving its only node out would help nobody.
+    setup.engine.launch_failures_max = u32::MAX;
+    inputs::check(&setup, None)?;
+    Ok(setup)
+}
+
+fn config(
+    state: &Path,
+    cluster: &ClusterSpec,
+    setup: &Setup,
+    queue_max: u64,
+    tell: Sender<Mail>,
+) -> ServiceConfig {
+    let devices = devices(cluster);
+    let folder = state.to_owned();
+    let make_runner = move |origin: &Origin| -> std::io::Result<Box<dyn Runner>> {
+        // This very binary, also if another was put in its place meanwhile.
+        let supervisor = SupervisorCommand { binary: "/proc/self/exe".into() };
+        Ok(Box::new(LocalRunner::new(&folder, &origin.mark, devices, supervisor, tell)?))
+    };
+    let abilities = evenhand_live::LOCAL_ABILITIES;
+    ServiceConfig {
+        state: state.to_owned(),
+        setting: Setting {
+            models: cluster.models.clone(),
+            tenants: Vec::new(),
+            nodes: cluster.nodes.clone(),
+        },
+        header: setup.header(abilities, "local"),
+        make_engine: Box::new(|header| engine_for(header).map_err(|error| error.to_string())),
+        make_runner: Box::new(make_runner),
+        queue_max,
+    }
+}
+
+/// Pretended GPUs are numbered through, node by node.
+fn devices(cluster: &ClusterSpec) -> Devices {
+    let gpus =
+        cluster.nodes.iter().flat_map(|node| (0..node.gpus).map(|ordinal| GpuId { node: node.id, ordinal }));
+    Devices::new(gpus.zip(0_u32..).map(|(gpu, index)| (gpu, index.to_string())))
+}
+
+/// A state folder that does not fit what was typed is wrong input.
+fn refused(error: ServiceError) -> anyhow::Error {
+    match error {
+        ServiceError::OtherMachines { .. } => wrong("--fake-gpus", error),
+        ServiceError::OtherRules { .. } => wrong("--state", error),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,193 @@
+//! What was typed for the live service and its client.
+
+use crate::args::{at_least_one, setting, span};
+use clap::Args;
+use evenhand_core::Span;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Where the server listens unless told otherwise.
+pub const DEFAULT_ADDRESS: &str = "127.0.0.1:7117";
+
+pub const SERVE_EXAMPLE: &str = "\
+Example, on any machine:
+  evenhand serve --fake-gpus v100=4,p100=4
+  evenhand submit --gpus 2 -- python train.py      in another terminal
+  evenhand queue
+
+Killed at any moment, the server restarts to exactly what it acknowledged; jobs run on meanwhile.";
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// The folder for the ledger, jobs and their output [default: evenhand under XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Where to listen; only this machine can be let in so far
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = DEFAULT_ADDRESS)]
+    pub listen: SocketAddr,
+    /// GPUs to pretend, to try it anywhere: v100=4,p100=4
+    #[arg(long, value_name = "MODEL=COUNT,...")]
+    pub fake_gpus: Option<String>,
+    /// Pretended GPUs in a node [default: 8]
+    #[arg(long, value_name = "N", requires = "fake_gpus")]
+    pub gpus_per_node: Option<u8>,
+    /// Who decides (see `evenhand policies`)
+    #[arg(long, value_name = "NAME", default_value = evenhand_policies::DEFAULT_POLICY)]
+    pub policy: String,
+    /// A parameter of the policy; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Who places (see `evenhand placers`) [default: topology]
+    #[arg(long, value_name = "NAME")]
+    pub placer: Option<String>,
+    /// Time between two regular rounds
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "60s")]
+    pub round: Span,
+    /// The least time between an early round and the one before it
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s")]
+    pub early_round: Span,
+    /// Time a job has to save when it is stopped
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "30s")]
+    pub grace: Span,
+    /// How often a job that crashes is tried again
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub retries: u32,
+    /// Time before the first of these tries; doubled each time
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "10s")]
+    pub retry_delay: Span,
+    /// Jobs that may wait at most
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub queue_max: u64,
+}
+
+/// Which server to talk to.
+#[derive(Clone, Debug, Args)]
+pub struct Server {
+    /// The server [default: EVENHAND_SERVER, or else http://127.0.0.1:7117]
+    #[arg(long, value_name = "URL")]
+    pub server: Option<String>,
+}
+
+pub const SUBMIT_EXAMPLE: &str = "\
+Examples:
+  evenhand submit --gpus 2 -- python train.py --lr 0.1
+  evenhand submit job.toml
+
+  job.toml:  name = \"resnet\"
+             gpus = 2
+             argv = [\"python\", \"train.py\"]
+
+A job finds its GPUs in CUDA_VISIBLE_DEVICES, and a folder for checkpoints in EVENHAND_CHECKPOINT_DIR. Told to stop (SIGTERM), it
+should save and exit with 75; it is started again later with EVENHAND_RESUME=1.";
+
+/// Arguments of `submit`.
+#[derive(Debug, Args)]
+pub struct Submit {
+    /// A TOML file that describes the job; flags that are given count instead of what it says
+    #[arg(value_name = "FILE.toml")]
+    pub file: Option<PathBuf>,
+    /// GPUs it takes, all at once [default: 1]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub gpus: Option<u32>,
+    /// What to call it
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Whose it is [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub tenant: Option<String>,
+    /// A GPU model that will do; may be given several times [default: any]
+    #[arg(long, value_name = "NAME")]
+    pub model: Vec<String>,
+    /// More urgent is larger [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub priority: Option<i32>,
+    /// Steps until it is finished, if that is known
+    #[arg(long, value_name = "N")]
+    pub steps: Option<f64>,
+    /// Steps per second on these GPUs [default: 1]
+    #[arg(long, value_name = "X")]
+    pub steps_per_second: Option<f64>,
+    /// A variable for it; may be given several times. PATH is that of this shell
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub env: Vec<(String, String)>,
+    /// Where it runs [default: here]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Your own name for this submission: the same again is the same job
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    #[command(flatten)]
+    pub server: Server,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// The program and its arguments, after --
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub argv: Vec<String>,
+}
+
+/// Arguments of `queue`.
+#[derive(Debug, Args)]
+pub struct Queue {
+    /// Only jobs in this phase: queued, held, starting, running, stopping, finished, failed, cancelled, retired; several with
+    /// commas [default: those that have not ended]
+    #[arg(long, value_name = "PHASE,...")]
+    pub phase: Option<String>,
+    /// Ended jobs too
+    #[arg(long, conflicts_with = "phase")]
+    pub all: bool,
+    /// Only jobs of this tenant
+    #[arg(long, value_name = "NAME")]
+    pub tenant: Option<String>,
+    /// Only jobs after this number
+    #[arg(long, value_name = "JOB")]
+    pub after: Option<u64>,
+    /// Jobs at most
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
+    pub limit: u32,
+    #[command(flatten)]
+    pub server: Server,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `cancel`.
+#[derive(Debug, Args)]
+pub struct Cancel {
+    /// The jobs: their numbers or names
+    #[arg(required = true, value_name = "JOB")]
+    pub jobs: Vec<String>,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Arguments of `backup`.
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// The state folder of the service, which may be running [default: as for `serve`]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+}
+
+/// Arguments of `restore`.
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// A file that `backup` wrote
+    pub file: PathBuf,
+    /// The state folder to make; it must not have a ledger yet [default: as for `serve`]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+}
+
+/// Arguments of `supervise`.
+#[derive(Debug, Args)]
+pub struct Supervise {
+    /// What the server says
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<std::ffi::OsString>,
+}

@@ -1,0 +1,90 @@
+//! Errors as people and programs read them: a status, a code that stays, and a sentence.
+
+use crate::request::Refusal;
+use crate::store::StoreError;
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+/// What went wrong. In JSON: `{"error": {"code", "message"}}`.
+#[derive(Clone, Debug)]
+pub struct Trouble {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+/// As it is sent.
+#[derive(Debug, Serialize, Deserialize)]
+struct Body {
+    error: BodyError,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct BodyError {
+    code: String,
+    message: String,
+}
+
+impl Trouble {
+    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into() }
+    }
+
+    /// Input that makes no sense: the field, the value found, what is allowed.
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", message)
+    }
+
+    pub(super) fn no_job(name: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "no-job", format!("there is no job `{name}`"))
+    }
+}
+
+impl From<Refusal> for Trouble {
+    fn from(refusal: Refusal) -> Self {
+        let (status, code) = match refusal {
+            Refusal::NoJob(_) => (StatusCode::NOT_FOUND, "no-job"),
+            Refusal::NoNode(_) => (StatusCode::NOT_FOUND, "no-node"),
+            Refusal::KeyTaken(_) => (StatusCode::CONFLICT, "key-taken"),
+            Refusal::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
+            Refusal::Busy => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+            Refusal::QueueFull { .. } => (StatusCode::TOO_MANY_REQUESTS, "queue-full"),
+            Refusal::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+            Refusal::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        };
+        Self::new(status, code, refusal.to_string())
+    }
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store", error.to_string())
+    }
+}
+
+impl IntoResponse for Trouble {
+    fn into_response(self) -> Response {
+        let error = BodyError { code: self.code.to_owned(), message: self.message };
+        let mut response = (self.status, Json(Body { error })).into_response();
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            response.headers_mut().insert("retry-after", axum::http::HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+/// Nothing is there.
+pub(super) async fn no_such_address() -> Trouble {
+    Trouble::new(
+        StatusCode::NOT_FOUND,
+        "no-address",
+        "there is nothing at this address: everything is under /v1",
+    )
+}
+
+/// Something is there, but not for this method.
+pub(super) async fn no_such_method() -> Trouble {
+    Trouble::new(StatusCode::METHOD_NOT_ALLOWED, "no-method", "this address does not take this method")
+}

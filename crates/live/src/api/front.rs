@@ -1,0 +1,95 @@
+//! What every handler needs: a way to ask the engine, and a way to look into the store.
+
+use super::Trouble;
+use crate::request::{Answer, Refusal, Request, Wish};
+use crate::service::Vitals;
+use crate::store::{Reader, StoreError};
+use crate::world::Mail;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{oneshot, watch};
+
+/// Requests that may wait for the engine at a time.
+const WAITING_MAX: usize = 2048;
+
+/// Connections that are kept open for the next reader.
+const IDLE_READERS_MAX: usize = 8;
+
+/// The front of the service.
+#[derive(Debug)]
+pub struct Front {
+    state: PathBuf,
+    inbox: Sender<Mail>,
+    waiting: Arc<AtomicUsize>,
+    idle: Mutex<Vec<Reader>>,
+    vitals: Arc<Vitals>,
+    last: watch::Receiver<u64>,
+}
+
+impl Front {
+    /// A front for the service of this state folder. `last` shows the number of the last record.
+    pub fn new(state: PathBuf, inbox: Sender<Mail>, vitals: Arc<Vitals>, last: watch::Receiver<u64>) -> Self {
+        Self { state, inbox, waiting: Arc::default(), idle: Mutex::default(), vitals, last }
+    }
+
+    /// A pair to tell the front how far the ledger is.
+    pub fn channel() -> (watch::Sender<u64>, watch::Receiver<u64>) {
+        watch::channel(0)
+    }
+
+    /// Asks the engine, and waits until the answer is on disk.
+    pub(super) async fn ask(&self, wish: Wish) -> Result<Answer, Trouble> {
+        let waiting = self.waiting.clone();
+        if waiting.fetch_add(1, Ordering::Relaxed) >= WAITING_MAX {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(Refusal::Busy.into());
+        }
+        let (reply, answer) = oneshot::channel();
+        let request = Request::new(wish, move |answer| {
+            waiting.fetch_sub(1, Ordering::Relaxed);
+            // Whoever asked may have gone away; what was done is done.
+            let _ = reply.send(answer);
+        });
+        // A request that cannot be sent is dropped, and answers so.
+        let _ = self.inbox.send(Mail::Asked(request));
+        Ok(answer.await.unwrap_or(Err(Refusal::Stopping))?)
+    }
+
+    /// Looks into the store, on a thread where waiting for the disk harms nobody.
+    pub(super) async fn look<T: Send + 'static>(
+        self: &Arc<Self>,
+        look: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let front = self.clone();
+        let looked = tokio::task::spawn_blocking(move || {
+            let reader = front.reader()?;
+            let found = look(&reader);
+            let mut idle = front.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            if idle.len() < IDLE_READERS_MAX {
+                idle.push(reader);
+            }
+            found
+        });
+        Ok(looked.await.map_err(|_| Refusal::Stopping)??)
+    }
+
+    fn reader(&self) -> Result<Reader, StoreError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| Reader::open(&self.state), Ok)
+    }
+
+    pub(super) fn vitals(&self) -> &Vitals {
+        &self.vitals
+    }
+
+    pub(super) fn state(&self) -> &std::path::Path {
+        &self.state
+    }
+
+    /// Shows the number of the last record, and wakes whoever waits for the next.
+    pub(super) fn last(&self) -> watch::Receiver<u64> {
+        self.last.clone()
+    }
+}
