@@ -53,8 +53,8 @@ fn wanted(args: &Submit) -> Result<Wanted> {
 fn described(args: &Submit) -> Result<Map<String, Value>> {
     let Some(file) = &args.file else { return Ok(Map::new()) };
     let place = file.display().to_string();
-    let text =
-        std::fs::read_to_string(file).map_err(|error| wrong(&place, format!("it cannot be read: {error}")))?;
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| wrong(&place, format!("it cannot be read: {error}")))?;
     toml::from_str(&text).map_err(|error| wrong(&place, error))
 }
 

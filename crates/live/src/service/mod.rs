@@ -160,6 +160,7 @@ impl Service {
             told,
             _lock: lock,
         };
+        (service.told)(service.store.last());
         service.use_policy(&found.policy, wanted)?;
         Ok(service)
     }

@@ -9,6 +9,7 @@ mod shift;
 
 use super::folder::{self, CLAIM, EXIT, Exit, How, LOCK, ORDER, Order, Reserved, STARTED};
 use super::procs;
+use output::Output;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{getpid, set_child_subreaper, setsid};
 use shift::Shift;
@@ -73,7 +74,13 @@ fn attend(folder: &Path) -> io::Result<Exit> {
     std::fs::create_dir_all(order.folder.as_path())?;
     let launched = match launcher::start(folder, &order)? {
         Ok(launched) => launched,
-        Err(error) => return Ok(refusal(&error)),
+        Err(error) => {
+            // Where whoever submitted the job looks first.
+            let program = order.program.argv.first().map_or("", String::as_str);
+            let said = format!("evenhand: {program} cannot be run: {error}\n");
+            Output::open(&order.output, order.output_bytes_max).write(said.as_bytes());
+            return Ok(refusal(&error));
+        }
     };
     folder::write(folder, STARTED, &())?;
     Shift::new(folder, launched, hears, &order)?.stay()

@@ -1,0 +1,90 @@
+//! Submitters who do not give up: each submission is repeated under its key until it is acknowledged.
+
+use super::server::address;
+use evenhand_core::Random;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// A job that notices if it, or one of its GPUs, is taken twice, and that saves after every step.
+const JOB: &str = include_str!("job.sh");
+
+/// How much there is to do.
+#[derive(Clone, Copy)]
+pub struct Load {
+    pub jobs: u32,
+    pub kills: u32,
+    pub seed: u64,
+}
+
+/// A thread that submits everything, a job at a time.
+pub struct Clients {
+    thread: JoinHandle<BTreeMap<String, u64>>,
+}
+
+impl Clients {
+    pub fn start(folder: &Path, load: Load) -> Self {
+        let folder = folder.to_owned();
+        let submit_all = move || {
+            // The first half of the time that the kills take.
+            let pause = Duration::from_millis(150 * u64::from(load.kills) / u64::from(load.jobs));
+            let submit = |(key, body): (String, Value)| {
+                thread::sleep(pause);
+                let job = until_acknowledged(&folder, &key, &body);
+                (key, job)
+            };
+            submissions(&folder, load).into_iter().map(submit).collect()
+        };
+        Self { thread: thread::spawn(submit_all) }
+    }
+
+    /// The job of every key, once all are acknowledged.
+    pub fn finish(self, patience: Duration) -> BTreeMap<String, u64> {
+        let begun = Instant::now();
+        while !self.thread.is_finished() {
+            assert!(begun.elapsed() < patience, "submissions are not acknowledged");
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.thread.join().unwrap()
+    }
+}
+
+/// What is submitted, by key: the same whenever it is asked for.
+fn submissions(folder: &Path, load: Load) -> BTreeMap<String, Value> {
+    let mut random = Random::stream(load.seed, "jobs");
+    // A kill takes about 0.35 s, a step 0.05 s; a job takes 2 of 8 GPUs in the mean: the work is to last as long as the kills.
+    let steps_mean = 28 * u64::from(load.kills) / u64::from(load.jobs);
+    let submission = |number| {
+        let steps = 1 + random.below(2 * steps_mean);
+        let gpus = [1, 1, 2, 4][random.below(4) as usize];
+        let (tenant, folder) = (format!("tenant-{}", random.below(3)), folder.display().to_string());
+        let argv = ["bash", "-c", JOB, "job", &folder, &steps.to_string()];
+        let body =
+            json!({"argv": argv, "gpus": gpus, "tenant": tenant, "steps": steps, "steps_per_second": 20});
+        (format!("key-{number:04}"), body)
+    };
+    (0..load.jobs).map(submission).collect()
+}
+
+fn until_acknowledged(folder: &Path, key: &str, body: &Value) -> u64 {
+    loop {
+        if let Some(job) = submit(folder, key, body) {
+            return job;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn submit(folder: &Path, key: &str, body: &Value) -> Option<u64> {
+    let url = format!("http://{}/v1/jobs", address(folder)?);
+    let mut answer = ureq::post(url).header("idempotency-key", key).send_json(body).ok()?;
+    answer.body_mut().read_json::<Value>().ok()?["job"].as_u64()
+}
+
+pub fn same_keys_are_the_same_jobs(folder: &Path, acknowledged: &BTreeMap<String, u64>, load: Load) {
+    for (key, body) in submissions(folder, load) {
+        assert_eq!(submit(folder, &key, &body), acknowledged.get(&key).copied(), "{key}");
+    }
+}
