@@ -2,8 +2,11 @@
 //!
 //! To try another world: write its [`suite::Stage`] in a file beside `local.rs`, and call `contract!` there.
 
+#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may stop at the first surprise"))]
+
 mod local;
 mod retries;
 mod simulated;
 mod suite;
+mod supervised;
 mod twenty;

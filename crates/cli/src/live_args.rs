@@ -26,7 +26,7 @@ pub struct Serve {
     /// Where to listen; only this machine can be let in so far
     #[arg(long, value_name = "ADDRESS:PORT", default_value = DEFAULT_ADDRESS)]
     pub listen: SocketAddr,
-    /// GPUs to pretend, to try it anywhere: v100=4,p100=4
+    /// GPUs to pretend, to try it anywhere: v100=4,p100=4 [default: the NVIDIA GPUs of this machine]
     #[arg(long, value_name = "MODEL=COUNT,...")]
     pub fake_gpus: Option<String>,
     /// Pretended GPUs in a node [default: 8]
@@ -56,6 +56,9 @@ pub struct Serve {
     /// Time before the first of these tries; doubled each time
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "10s")]
     pub retry_delay: Span,
+    /// How large the ledger may grow, in megabytes; then new work is refused [default: as the disk allows]
+    #[arg(long, value_name = "MB", value_parser = at_least_one)]
+    pub ledger_max: Option<u32>,
     /// Jobs that may wait at most
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub queue_max: u64,

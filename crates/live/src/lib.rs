@@ -17,7 +17,8 @@ mod world;
 
 pub use clock::{Clock, system_ms};
 pub use local::{
-    ABILITIES as LOCAL_ABILITIES, Devices, LocalRunner, SUPERVISE, SupervisorCommand, output_file, supervise,
+    ABILITIES as LOCAL_ABILITIES, Devices, FoundGpus, GpuError, LocalRunner, SUPERVISE, SupervisorCommand,
+    find_gpus, output_file, supervise,
 };
 pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};
 pub use request::{Answer, DEFAULT_TENANT, Refusal, Request, Wanted, Wish};

@@ -8,7 +8,8 @@ use evenhand_core::{Choice, GpuId, Span};
 use evenhand_live::api::{Front, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
-    Devices, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting, SupervisorCommand,
+    Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
+    SupervisorCommand, find_gpus,
 };
 use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
 use std::net::TcpListener;
@@ -29,10 +30,10 @@ pub fn run(args: &Serve) -> Result<()> {
         return Err(wrong("--listen", what));
     }
     let state = state_folder(args.state.as_deref())?;
-    let cluster = cluster(args)?;
+    let machines = machines(args)?;
     let setup = setup(args)?;
     let (tell, inbox) = channel();
-    let config = config(&state, &cluster, &setup, args.queue_max, tell.clone());
+    let config = config(&state, machines, &setup, args, tell.clone());
     let listener =
         TcpListener::bind(args.listen).with_context(|| format!("{} cannot be listened at", args.listen))?;
     let address = listener.local_addr()?;
@@ -76,15 +77,17 @@ pub fn state_folder(named: Option<&Path>) -> Result<PathBuf> {
     Ok(base.ok_or_else(|| wrong("--state", "it is needed where there is no home folder"))?.join("evenhand"))
 }
 
-fn cluster(args: &Serve) -> Result<ClusterSpec> {
+/// The GPUs of this machine, or those to pretend.
+fn machines(args: &Serve) -> Result<FoundGpus> {
     let Some(fake) = &args.fake_gpus else {
-        return Err(wrong(
-            "--fake-gpus",
-            "it is needed so far: v100=4, say; real GPUs are not looked for yet",
-        ));
+        return find_gpus().map_err(|error| {
+            wrong("serve", format!("{error}. To try it without GPUs: evenhand serve --fake-gpus v100=4"))
+        });
     };
     let spec = ClusterSpec::parse(fake, args.gpus_per_node, None);
-    Ok(spec.map_err(|error| InputError { field: "--fake-gpus".to_owned(), ..error })?)
+    let spec = spec.map_err(|error| InputError { field: "--fake-gpus".to_owned(), ..error })?;
+    let devices = devices(&spec);
+    Ok(FoundGpus { models: spec.models, nodes: spec.nodes, devices })
 }
 
 fn setup(args: &Serve) -> Result<Setup> {
@@ -106,12 +109,12 @@ fn setup(args: &Serve) -> Result<Setup> {
 
 fn config(
     state: &Path,
-    cluster: &ClusterSpec,
+    machines: FoundGpus,
     setup: &Setup,
-    queue_max: u64,
+    args: &Serve,
     tell: Sender<Mail>,
 ) -> ServiceConfig {
-    let devices = devices(cluster);
+    let FoundGpus { models, nodes, devices } = machines;
     let folder = state.to_owned();
     let make_runner = move |origin: &Origin| -> std::io::Result<Box<dyn Runner>> {
         // This very binary, also if another was put in its place meanwhile.
@@ -121,15 +124,12 @@ fn config(
     let abilities = evenhand_live::LOCAL_ABILITIES;
     ServiceConfig {
         state: state.to_owned(),
-        setting: Setting {
-            models: cluster.models.clone(),
-            tenants: Vec::new(),
-            nodes: cluster.nodes.clone(),
-        },
+        setting: Setting { models, tenants: Vec::new(), nodes },
         header: setup.header(abilities, "local"),
         make_engine: Box::new(|header| engine_for(header).map_err(|error| error.to_string())),
         make_runner: Box::new(make_runner),
-        queue_max,
+        queue_max: args.queue_max,
+        ledger_bytes_max: args.ledger_max.map(|megabytes| u64::from(megabytes) << 20),
     }
 }
 

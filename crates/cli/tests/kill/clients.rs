@@ -1,12 +1,13 @@
 //! Submitters who do not give up: each submission is repeated under its key until it is acknowledged.
 
-use super::server::address;
+use super::server::{address, until};
 use evenhand_core::Random;
+use evenhand_live::Clock;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A job that notices if it, or one of its GPUs, is taken twice, and that saves after every step.
 const JOB: &str = include_str!("job.sh");
@@ -42,9 +43,9 @@ impl Clients {
 
     /// The job of every key, once all are acknowledged.
     pub fn finish(self, patience: Duration) -> BTreeMap<String, u64> {
-        let begun = Instant::now();
+        let clock = Clock::start();
         while !self.thread.is_finished() {
-            assert!(begun.elapsed() < patience, "submissions are not acknowledged");
+            assert!(clock.now() < until(patience), "submissions are not acknowledged");
             thread::sleep(Duration::from_millis(10));
         }
         self.thread.join().unwrap()

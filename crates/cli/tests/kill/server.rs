@@ -1,6 +1,7 @@
 //! The server, and what runs under it, as the operating system sees them.
 
-use evenhand_core::Random;
+use evenhand_core::{Random, Time};
+use evenhand_live::Clock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -8,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A running server.
 pub struct Server {
@@ -33,11 +34,11 @@ impl Server {
         let _ = fs::remove_file(folder.join("state/address"));
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let mut server = Self { child, folder: folder.to_owned() };
-        let begun = Instant::now();
+        let clock = Clock::start();
         while server.get("/v1/health").is_none() {
             let log = || fs::read_to_string(folder.join("server.log")).unwrap_or_default();
             assert!(server.child.try_wait().unwrap().is_none(), "the server is gone: {}", log());
-            assert!(begun.elapsed() < Duration::from_secs(60), "the server does not answer: {}", log());
+            assert!(clock.now() < Time(60_000), "the server does not answer: {}", log());
             thread::sleep(Duration::from_millis(5));
         }
         server
@@ -104,26 +105,29 @@ impl Server {
 
     /// What runs is what the ledger says, apart from what is just beginning or ending.
     pub fn until_ledger_and_processes_agree(&self, patience: Duration) {
-        let begun = Instant::now();
+        let clock = Clock::start();
         loop {
             let running: BTreeSet<u64> = self.supervisors().into_iter().map(|(lease, _)| lease).collect();
             let leased = self.leases();
             if running == leased {
                 return;
             }
-            assert!(begun.elapsed() < patience, "supervisors of leases {running:?}, but leases {leased:?}");
+            assert!(
+                clock.now() < until(patience),
+                "supervisors of leases {running:?}, but leases {leased:?}"
+            );
             thread::sleep(Duration::from_millis(5));
         }
     }
 
     pub fn until_all_jobs_ended(&self, patience: Duration) {
-        let begun = Instant::now();
+        let clock = Clock::start();
         loop {
             let page = self.get("/v1/jobs?phase=queued,held,starting,running,stopping&limit=1000");
             if page.as_ref().is_some_and(|page| page["jobs"].as_array().is_some_and(Vec::is_empty)) {
                 return;
             }
-            assert!(begun.elapsed() < patience, "jobs are left: {page:?}");
+            assert!(clock.now() < until(patience), "jobs are left: {page:?}");
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -152,4 +156,9 @@ fn kill_one(pids: &[i32], random: &mut Random) -> bool {
         return false;
     };
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).is_ok()
+}
+
+/// When patience is over, for a clock that was just started.
+pub fn until(patience: Duration) -> Time {
+    Time(patience.as_millis() as u64)
 }

@@ -1,13 +1,13 @@
 //! Runs jobs as processes on this machine, each under a supervisor that outlives the server.
 
 mod folder;
+mod gpus;
 mod launch;
 mod procs;
 mod supervisor;
-#[cfg(test)]
-mod tests;
 mod watcher;
 
+pub use gpus::{FoundGpus, GpuError, find_gpus};
 pub use supervisor::{SUPERVISE, supervise};
 
 use crate::runner::{Ending, LiveJob, Runner, Seen};

@@ -42,6 +42,8 @@ pub struct ServiceConfig {
     pub make_runner: MakeRunner,
     /// Jobs that may wait at most.
     pub queue_max: u64,
+    /// How large the ledger may grow, in bytes.
+    pub ledger_bytes_max: Option<u64>,
 }
 
 /// Why the service cannot begin or go on.
@@ -114,6 +116,7 @@ pub struct Service {
     make_engine: MakeEngine,
     next_job: JobId,
     queue_max: u64,
+    ledger_bytes_max: Option<u64>,
     vitals: Arc<Vitals>,
     told: Box<dyn Fn(u64) + Send>,
     // Held until the service ends: another server keeps out as long as this file is locked.
@@ -128,11 +131,12 @@ impl Service {
         inbox: Receiver<Mail>,
         told: Box<dyn Fn(u64) + Send>,
     ) -> Result<Self, ServiceError> {
-        let ServiceConfig { state, setting, header, make_engine, make_runner, queue_max } = config;
+        let ServiceConfig { state, setting, header, make_engine, make_runner, queue_max, ledger_bytes_max } =
+            config;
         let files = |source| ServiceError::Files { path: state.clone(), source };
         std::fs::create_dir_all(&state).map_err(files)?;
         let lock = lock(&state)?;
-        let mut store = Store::open(&state)?;
+        let mut store = open_store(&state, ledger_bytes_max)?;
         let origin = origin(&mut store, &header)?;
         let runner = make_runner(&origin).map_err(files)?;
         let found = recovery::recover(&store, &origin.header, &make_engine)?;
@@ -156,6 +160,7 @@ impl Service {
             origin,
             make_engine,
             queue_max,
+            ledger_bytes_max,
             vitals,
             told,
             _lock: lock,
@@ -203,7 +208,7 @@ impl Service {
             }
         }
         let state = self.store.path().parent().map(Path::to_owned).unwrap_or_default();
-        self.store = Store::open(&state)?;
+        self.store = open_store(&state, self.ledger_bytes_max)?;
         let found = recovery::recover(&self.store, &self.origin.header, &self.make_engine)?;
         self.engine = found.engine;
         self.next_job = found.next_job;
@@ -211,6 +216,14 @@ impl Service {
         self.vitals.mending.store(false, Ordering::Relaxed);
         Ok(())
     }
+}
+
+fn open_store(state: &Path, bytes_max: Option<u64>) -> Result<Store, StoreError> {
+    let mut store = Store::open(state)?;
+    if let Some(bytes_max) = bytes_max {
+        store.limit(bytes_max)?;
+    }
+    Ok(store)
 }
 
 /// One server per state folder. A server that was killed in the middle of starting a supervisor may leave the lock to that

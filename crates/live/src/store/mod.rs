@@ -151,12 +151,26 @@ impl Store {
         self.last
     }
 
-    /// Tries whether something can be written, without leaving a trace.
+    /// Lets the ledger grow up to this size and no further; what would not fit is refused like on a full disk.
+    pub fn limit(&mut self, bytes_max: u64) -> Result<(), StoreError> {
+        let doing = "limiting the store";
+        let page: u64 = self
+            .connection
+            .pragma_query_value(None, "page_size", |row| row.get(0))
+            .map_err(while_doing(doing))?;
+        let pages = bytes_max / page.max(1);
+        let set = self.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()));
+        set.map_err(while_doing(doing))
+    }
+
+    /// Tries whether as much as a batch can be written, without leaving a trace.
     pub fn probe(&mut self) -> Result<(), StoreError> {
         let doing = "trying to write";
-        let tried = "INSERT INTO fact (name, value) VALUES ('probe', '') ON CONFLICT (name) DO UPDATE SET value = value || ' '";
-        self.connection.execute(tried, []).map_err(while_doing(doing))?;
-        self.connection.execute("DELETE FROM fact WHERE name = 'probe'", []).map_err(while_doing(doing))?;
+        let put = "INSERT INTO fact (name, value) VALUES ('probe', hex(zeroblob(65536)))";
+        let written = self.connection.execute(put, []).map_err(while_doing(doing));
+        let removed = self.connection.execute("DELETE FROM fact WHERE name = 'probe'", []);
+        written?;
+        removed.map_err(while_doing(doing))?;
         Ok(())
     }
 

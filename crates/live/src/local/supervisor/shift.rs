@@ -8,7 +8,7 @@ use evenhand_core::EndCause;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, wait,
 };
 use rustix::time::Timespec;
 use std::io::{self, Read};
@@ -153,7 +153,7 @@ impl Shift {
 /// Kills and reaps whatever the job left behind, wherever it went: orphans are handed to this process. Returns when nothing is left.
 fn sweep() {
     loop {
-        match waitpid(None, WaitOptions::NOHANG) {
+        match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) => {}
             Err(_) => return,
             Ok(None) => {
