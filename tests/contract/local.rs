@@ -67,9 +67,14 @@ impl Local {
         }
         // Stable: of two at one time the first listed comes first.
         mails.sort_by_key(|(at, _)| *at);
+        // What is there from the start is there before anybody looks.
+        let later = mails.split_off(mails.partition_point(|(at, _)| *at == Time::ZERO));
+        for (_, mail) in mails {
+            tell.send(mail).expect("the world is listening");
+        }
         let clock = Clock::start();
         let player = move || {
-            for (at, mail) in mails {
+            for (at, mail) in later {
                 thread::sleep(Duration::from_millis(at.since(clock.now()).0));
                 if tell.send(mail).is_err() {
                     return;

@@ -6,11 +6,11 @@ use evenhand_core::{
     ModelIndex, Node, NodeId, Outcome, RackId, Reason, Retry, Sharing, Span, StopReason, TenantId, Time,
     Work,
 };
-use evenhand_live::{Clock, LiveJob, Mail, Program, ProgramLimits, Remembered, Setting, World, output_file};
+use evenhand_live::{Clock, LiveJob, Program, ProgramLimits, Remembered, Setting, World, output_file};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -20,8 +20,6 @@ const FINISHED: EndCause = EndCause::Finished { alone: None };
 /// A server's world with one job, and what is needed to open it again.
 struct Place {
     world: World,
-    /// Keeps the inbox open.
-    _tell: Sender<Mail>,
     folder: PathBuf,
     program: Program,
 }
@@ -54,8 +52,8 @@ impl Place {
         let folder = folder();
         let (tell, inbox) = mpsc::channel();
         let setting = Setting { nodes: nodes(), ..Setting::default() };
-        let world = World::new(setting, Clock::start(), runner(&folder, tell.clone()), inbox);
-        let mut place = Self { world, _tell: tell, folder, program };
+        let world = World::new(setting, Clock::start(), runner(&folder, tell), inbox);
+        let mut place = Self { world, folder, program };
         place.world.admit(place.job());
         place
     }
@@ -78,9 +76,8 @@ impl Place {
         let (tell, inbox) = mpsc::channel();
         let grace = Span::from_secs(60);
         let remembered = Remembered { nodes: nodes(), jobs: vec![self.job()], leases, alarm: None, grace };
-        let runner = runner(&self.folder, tell.clone());
+        let runner = runner(&self.folder, tell);
         self.world = World::recover(remembered, Clock::start(), runner, inbox);
-        self._tell = tell;
     }
 
     fn until(&mut self, wanted: impl Fn(&Event) -> bool) -> Event {

@@ -105,3 +105,34 @@ pub fn a_lease_that_is_not_renewed_expires(stage: &dyn Stage) {
     assert_eq!(ending.cause, EndCause::Expired);
     assert!(ending.at >= second, "it expired before its deadline");
 }
+
+/// A job that crashed is not finished: it can be tried again, elsewhere, and crashes again.
+pub fn a_crashed_job_can_be_started_again(stage: &dyn Stage) {
+    let after = beats(stage, 1);
+    let job = ScriptJob { crash_after_ms: Some(after.0), ..ScriptJob::running(ages(stage)) };
+    let mut play = Play::with_jobs(stage, &Script::of([job]), 1);
+    for (number, node) in [(1, 0), (2, 1)] {
+        let asked = play.now;
+        let lease = play.start((number, 0), gpus(&[(node, 0)]), Time::NEVER);
+        play.until_started(lease);
+        let ending = play.until_ended(lease);
+        assert_eq!(ending.cause, EndCause::Crashed);
+        assert!(ending.at >= asked + after, "nothing was saved, so nothing is skipped");
+    }
+}
+
+/// A gang that spans nodes is one lease: it starts once, and ends once, as a whole.
+pub fn a_gang_over_several_nodes_starts_and_ends_as_one(stage: &dyn Stage) {
+    let run = beats(stage, 2);
+    let script = Script::of([ScriptJob { gpus: 4, ..ScriptJob::running(run) }]);
+    let mut play = Play::with_jobs(stage, &script, 1);
+    let asked = play.now;
+    let lease = play.start((1, 0), gpus(&[(0, 0), (0, 1), (1, 0), (1, 1)]), Time::NEVER);
+    let ending = play.until_ended(lease);
+    assert!(is_finished(ending.cause), "{ending:?}");
+    assert!(ending.at >= asked + run);
+    play.end(0);
+    assert_eq!(play.next(), None);
+    assert_eq!(play.count(|event| *event == Event::LeaseStarted(lease)), 1);
+    assert_eq!(play.count(is_end), 1);
+}

@@ -3,7 +3,7 @@
 use super::leases::{ages, beats};
 use super::play::{Play, concerns, gpus, is_end, is_finished};
 use super::{Script, ScriptJob, Stage};
-use evenhand_core::{EndCause, LeaseId, Time, Work};
+use evenhand_core::{EndCause, Event, LeaseId, Time, Work};
 
 pub fn a_stopped_job_leaves_and_says_so(stage: &dyn Stage) {
     let script = Script::of([ScriptJob::running(ages(stage)), ScriptJob::running(beats(stage, 1))]);
@@ -72,4 +72,19 @@ pub fn a_job_that_ignores_the_stop_is_killed_after_its_grace(stage: &dyn Stage) 
     assert_eq!(ending.cause, EndCause::Stopped);
     assert_eq!(ending.saved, Work::ZERO, "it had no time to save");
     assert!(ending.at >= stopped + grace, "it was killed before its grace was over");
+}
+
+/// A stop may come before the job has been heard to start: the lease ends all the same, and its GPUs are free.
+pub fn a_stop_at_the_very_start_ends_the_lease(stage: &dyn Stage) {
+    let script = Script::of([ScriptJob::running(ages(stage)), ScriptJob::running(beats(stage, 1))]);
+    let mut play = Play::with_jobs(stage, &script, 2);
+    let lease = play.start((1, 0), gpus(&[(0, 0)]), Time::NEVER);
+    play.stop(lease, beats(stage, 1));
+    let is_over = |event: &Event| {
+        concerns(event, lease) && matches!(event, Event::LeaseEnded { .. } | Event::LaunchFailed { .. })
+    };
+    play.until(is_over);
+    let other = play.start((2, 1), gpus(&[(0, 0)]), Time::NEVER);
+    assert!(is_finished(play.until_ended(other).cause));
+    assert_eq!(play.count(is_over), 1, "it ends once");
 }

@@ -15,6 +15,7 @@ use crate::store::{Origin, Store, StoreError};
 use crate::world::{Arrival, Mail, Setting, World};
 use evenhand_core::{BackendError, Choice, GpuModel, Header, JobId, Node};
 use evenhand_engine::Engine;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -134,7 +135,8 @@ impl Service {
         let ServiceConfig { state, setting, header, make_engine, make_runner, queue_max, ledger_bytes_max } =
             config;
         let files = |source| ServiceError::Files { path: state.clone(), source };
-        std::fs::create_dir_all(&state).map_err(files)?;
+        // Programs of jobs may carry secrets in their environment.
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&state).map_err(files)?;
         let lock = lock(&state)?;
         let mut store = open_store(&state, ledger_bytes_max)?;
         let origin = origin(&mut store, &header)?;
