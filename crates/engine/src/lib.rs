@@ -124,6 +124,11 @@ impl Engine {
         }
     }
 
+    /// Whether there is such a policy, with such parameters.
+    pub fn knows_policy(&self, choice: &Choice) -> bool {
+        (self.parts.make_policy)(choice).is_some()
+    }
+
     /// All that a policy would see now.
     pub fn snapshot(&self) -> Snapshot {
         self.state.snapshot(evenhand_core::Occasion::Early, self.parts.seed)

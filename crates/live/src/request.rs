@@ -128,22 +128,19 @@ type Reply = Box<dyn FnOnce(Result<Answer, Refusal>) + Send>;
 
 /// What somebody wants, and where the answer goes.
 pub struct Request {
-    /// What.
-    pub wish: Wish,
-    reply: Option<Reply>,
+    /// What, and where the answer goes; taken when it is answered.
+    open: Option<(Wish, Reply)>,
 }
 
 impl Request {
     /// A request whose answer goes to `reply`, exactly once.
     pub fn new(wish: Wish, reply: impl FnOnce(Result<Answer, Refusal>) + Send + 'static) -> Self {
-        Self { wish, reply: Some(Box::new(reply)) }
+        Self { open: Some((wish, Box::new(reply))) }
     }
 
     /// Takes it apart; the answer must be given by calling the second part.
     pub fn into_parts(mut self) -> (Wish, Reply) {
-        let reply = self.reply.take().unwrap_or_else(|| Box::new(|_| {}));
-        // The rest of it is dropped without an answer of its own.
-        (self.wish.clone(), reply)
+        self.open.take().expect("a request is open until it is taken apart, and that consumes it")
     }
 
     /// There is nobody to answer it.
@@ -154,14 +151,16 @@ impl Request {
 
 impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Request").field("wish", &self.wish).finish_non_exhaustive()
+        f.debug_struct("Request")
+            .field("wish", &self.open.as_ref().map(|(wish, _)| wish))
+            .finish_non_exhaustive()
     }
 }
 
 /// A request that is lost is answered all the same.
 impl Drop for Request {
     fn drop(&mut self) {
-        if let Some(reply) = self.reply.take() {
+        if let Some((_, reply)) = self.open.take() {
             reply(Err(Refusal::Stopping));
         }
     }

@@ -50,7 +50,12 @@ impl Intake<'_, '_> {
             Wish::Return(node) => {
                 self.node(node, |node| Event::NodeUp(Node { health: Health::Up, ..node.clone() }))
             }
-            Wish::ChangePolicy(choice) => Ok(done(Event::PolicyChanged(choice))),
+            Wish::ChangePolicy(choice) if self.engine.knows_policy(&choice) => {
+                Ok(done(Event::PolicyChanged(choice)))
+            }
+            Wish::ChangePolicy(choice) => {
+                invalid(format!("policy is {}: there is none, or not with these parameters", choice.name))
+            }
             Wish::ChangeTenant(tenant) => self.tenant(*tenant),
         };
         Ok(taken.unwrap_or_else(Taken::from))

@@ -99,12 +99,8 @@ impl<'a> Batch<'a> {
         match &record.event {
             Event::TenantChanged(tenant) => self.take_tenant(tenant),
             Event::Submitted(spec) => self.take_job(seq, record.now, spec),
-            Event::Held(job) => {
-                self.write("UPDATE job SET phase = 'held' WHERE id = ?1 AND phase = 'queued'", [job.0])
-            }
-            Event::Released(job) => {
-                self.write("UPDATE job SET phase = 'queued' WHERE id = ?1 AND phase = 'held'", [job.0])
-            }
+            Event::Held(job) => self.hold(*job, true),
+            Event::Released(job) => self.hold(*job, false),
             Event::LeaseStarted(lease) => self.write(
                 "UPDATE job SET phase = 'running', started = coalesce(started, ?2), starts = starts + 1
                  WHERE lease = ?1 AND phase = 'starting'",
@@ -138,10 +134,17 @@ impl<'a> Batch<'a> {
         self.write(insert, (id, name, tenant, spec.priority.0, gpus, now.0, seq))
     }
 
+    /// A job that runs is on hold only when it has stopped.
+    fn hold(&self, job: JobId, hold: bool) -> Result<(), StoreError> {
+        let update = "UPDATE job SET on_hold = ?2, phase = CASE WHEN phase IN ('queued', 'held')
+                      THEN iif(?2, 'held', 'queued') ELSE phase END WHERE id = ?1 AND ended IS NULL";
+        self.write(update, (job.0, hold))
+    }
+
     fn end_lease(&self, lease: LeaseId, crashed: bool) -> Result<(), StoreError> {
-        let update = "UPDATE job SET phase = 'queued', lease = NULL, held = NULL, crashes = crashes + ?2,
-                      why = CASE WHEN ?2 THEN 'it crashed, and waits to be tried again' ELSE why END WHERE lease = ?1";
-        self.write(update, (lease.0, u32::from(crashed)))
+        let update = "UPDATE job SET phase = iif(on_hold, 'held', 'queued'), lease = NULL, held = NULL, crashes = crashes + ?2,
+                      why = iif(?2, 'it crashed, and waits to be tried again', NULL) WHERE lease = ?1";
+        self.write(update, (lease.0, crashed))
     }
 
     fn take_command(&mut self, now: Time, command: &Command) -> Result<(), StoreError> {

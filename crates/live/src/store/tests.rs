@@ -112,6 +112,34 @@ fn the_job_table_follows_the_ledger() {
 }
 
 #[test]
+fn a_job_that_is_held_while_it_runs_is_on_hold_once_it_has_stopped() {
+    let folder = Folder::new("held");
+    let mut store = new_store(&folder);
+    let lease: evenhand_core::Lease = serde_json::from_str(
+        r#"{"id": 4, "job": 1, "gpus": [[0, 3]], "starts": 2, "expires": 9, "reason": "first-come"}"#,
+    )
+    .unwrap();
+    let ended = Event::LeaseEnded {
+        lease: lease.id,
+        done: evenhand_core::Work::ZERO,
+        saved: evenhand_core::Work::ZERO,
+        cause: evenhand_core::EndCause::Stopped,
+    };
+    let (id, reader) = (lease.id, Reader::open(&folder.0).unwrap());
+    let mut next = |event: Event, commands: Vec<Command>| {
+        let mut batch = store.batch().unwrap();
+        batch.append(&record(5, event, commands)).unwrap();
+        batch.commit().unwrap();
+        reader.job(JobId(1)).unwrap().unwrap().phase
+    };
+    assert_eq!(next(Event::RoundDue(evenhand_core::Round(1)), vec![Command::Start(lease)]), Phase::Starting);
+    assert_eq!(next(Event::LeaseStarted(id), vec![]), Phase::Running);
+    assert_eq!(next(Event::Held(JobId(1)), vec![]), Phase::Running);
+    assert_eq!(next(ended, vec![]), Phase::Held);
+    assert_eq!(next(Event::Released(JobId(1)), vec![]), Phase::Queued);
+}
+
+#[test]
 fn a_store_that_cannot_be_written_says_so_and_loses_nothing() {
     let folder = Folder::new("full");
     let mut store = new_store(&folder);
