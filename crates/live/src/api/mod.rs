@@ -1,6 +1,6 @@
 //! The service over HTTP: one file per noun, everything under `/v1`.
 //!
-//! Handlers never touch the engine. Whatever changes something is a [`Request`] that waits in the engine's inbox, of which only so many may
+//! Handlers never touch the engine. Whatever changes something is a [`Request`](crate::Request) that waits in the engine's inbox, of which only so many may
 //! be there at a time; whatever only looks reads the store on a connection of its own.
 
 mod error;
