@@ -20,12 +20,12 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 EVENHAND = HERE.parent.parent / "target" / "release" / "evenhand"
 TABLE = HERE.parent.parent.parent / "shared" / "traces" / "open" / "gavel" / "simulation_throughputs.json.gz"
-RIVALS = ["max-min-perf", "gandiva-fair", "oef-noncooperative", "oef-cooperative", "themis", "shockwave-plus", "srtf"]
+RIVALS = ["max-min-perf", "gandiva-fair", "oef-noncooperative", "oef-cooperative", "themis", "shockwave-plus", "srtf", "max-sum-throughput"]
 MODELS = ["v100", "p100", "k80"]
 
 
 def trace(chosen):
-    """Lines in Gavel's format."""
+    """Lines in Gavel's format, and the GPU-hours that they take on V100s."""
     table = json.load(gzip.open(TABLE))
     draw = random.Random(chosen.seed)
     kinds = {gang: [] for gang in (1, 2, 4, 8)}
@@ -33,14 +33,15 @@ def trace(chosen):
         kind, gang = eval(key)
         if gang in kinds and all(table[model].get(key, {}).get("null", 0) > 0 for model in MODELS):
             kinds[gang].append((kind, table["v100"][key]["null"]))
-    at, lines = 0.0, []
+    at, lines, hours = 0.0, [], 0.0
     for _ in range(chosen.jobs):
         gang = draw.choice([1, 1, 1, 1, 1, 1, 2, 4, 8]) if chosen.gangs else 1
         kind, rate = draw.choice(kinds[gang])
         steps = max(1, int(rate * draw.uniform(3600, 14400)))
         lines.append("\t".join([kind, "run", "dir", "--steps", "0", str(steps), str(gang), "1", "-1", f"{at:.3f}"]))
+        hours += gang * steps / rate / 3600
         at += -math.log(1 - draw.random()) * chosen.every
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n", hours
 
 
 def main():
@@ -54,7 +55,8 @@ def main():
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "gavel.trace")
-        path.write_text(trace(chosen))
+        text, hours = trace(chosen)
+        path.write_text(text)
         command = [EVENHAND, "compare", "--trace", path, "--throughputs", TABLE, "--cluster", "v100=36,p100=36,k80=36"]
         command += ["--gpus-per-node", "4", "--restore", "20s", "--json", "--out", folder]
         command += [word for policy in ["promise", *(chosen.policy or RIVALS)] for word in ("--policy", policy)]
@@ -65,7 +67,7 @@ def main():
         rows = json.loads(run.stdout)
     for row in rows:
         print(f"{row['policy']:20} mean {row['jct_mean_s'] / 3600:.2f} h, p95 {row['jct_p95_s'] / 3600:.2f} h, makespan {row['makespan_s'] / 3600:.1f} h, "
-              f"worst rho_fluid {row['ftf_fluid_worst']:.2f}, over 1.05: {100 * row['unfair_fluid_fraction']:.1f} %, preemptions {row['preemptions']}, CPU {row['cpu_s']:.1f} s")
+              f"worst rho_fluid {row['ftf_fluid_worst']:.2f}, over 1.05: {100 * row['unfair_fluid_fraction']:.1f} %, preemptions {row['preemptions']}, throughput against V100s {hours / row['gpu_hours']:.3f}, CPU {row['cpu_s']:.1f} s")
 
 
 if __name__ == "__main__":

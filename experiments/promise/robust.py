@@ -10,6 +10,7 @@ their work is declared. Unknown: nothing is declared. Everything else as in twen
 
 import argparse
 import json
+import math
 import pathlib
 import subprocess
 import tempfile
@@ -61,9 +62,62 @@ def figures(trace, wrong, policies, seeds, settings):
     found = {}
     for policy in policies:
         own = [row for row in rows if row["policy"] == policy]
-        worst = lambda figure: max if figure.endswith("worst") else (lambda values: sum(values) / len(values))
-        found[policy] = {figure: worst(figure)([row[figure] for row in own]) for figure in FIGURES}
+        mean = lambda values: sum(values) / len(values)
+        found[policy] = {figure: (max if figure.endswith("worst") else mean)([row[figure] for row in own]) for figure in FIGURES}
     return found
+
+
+PANELS = [
+    ("jct_mean_s", "mean completion, of las", True), ("jct_p95_s", "95th percentile, of las", True), ("makespan_s", "makespan, of las", True),
+    ("ftf_fluid_worst", "worst ratio to fluid sharing (log)", False), ("ftf_fluid_mean", "mean ratio to fluid sharing", False),
+    ("unfair_fluid_fraction", "jobs later than 1.05 times", False),
+]
+COLOURS = {"promise": "#c0392b", "las": "#7f8c8d", "tiresias": "#8e44ad", "srtf": "#2980b9", "shockwave-plus": "#27ae60", "fifo": "#d4ac0d"}
+
+
+def panel(everything, policies, figure, title, relative, left, top):
+    """One figure against how wrong forecasts are: the geometric mean over traces, but for fractions, of which it is the mean."""
+    wide, high, logs = 250, 150, figure.endswith("worst")
+    names = [wrong for wrong, _ in WRONG]
+
+    def value(wrong, policy):
+        rows = [row["policies"] for row in everything if row["wrong"] == wrong]
+        values = [row[policy][figure] / (row["las"][figure] if relative else 1.0) for row in rows]
+        if figure.endswith("fraction"):
+            return sum(values) / len(values)
+        return math.exp(sum(math.log(value) for value in values) / len(values))
+
+    curves = {policy: [value(wrong, policy) for wrong in names] for policy in policies}
+    shown = [v for policy, values in curves.items() if policy != "fifo" for v in values]
+    scale = math.log if logs else (lambda v: v)
+    low, high_v = scale(min(shown)), scale(max(shown))
+    low, high_v = low - 0.05 * (high_v - low or 1), high_v + 0.05 * (high_v - low or 1)
+    at_x = lambda place: left + wide * place / (len(names) - 1)
+    at_y = lambda v: top + high * (1 - (scale(v) - low) / (high_v - low))
+    unscale = math.exp if logs else (lambda v: v)
+    out = [f'<text x="{left}" y="{top - 8}" font-weight="bold">{title}</text>', f'<rect x="{left}" y="{top}" width="{wide}" height="{high}" fill="none" stroke="#ccc"/>']
+    for part in (0.0, 0.5, 1.0):
+        out.append(f'<text x="{left - 6}" y="{top + high * (1 - part) + 4:.0f}" text-anchor="end" fill="#666">{unscale(low + part * (high_v - low)):.2f}</text>')
+    for place, name in enumerate(names):
+        out.append(f'<text x="{at_x(place):.0f}" y="{top + high + 15}" text-anchor="middle" fill="#666">{name}</text>')
+    for policy, values in curves.items():
+        dots = [(at_x(place), min(max(at_y(v), top), top + high)) for place, v in enumerate(values) if scale(v) <= high_v]
+        width = 2.5 if policy == OURS else 1.2
+        if len(dots) > 1:
+            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in dots[:4])
+            out.append(f'<polyline points="{line}" fill="none" stroke="{COLOURS.get(policy, "#000")}" stroke-width="{width}"/>')
+        out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{width + 0.8}" fill="{COLOURS.get(policy, "#000")}"/>' for x, y in dots]
+    return out
+
+
+def draw(everything, policies, path):
+    parts = []
+    for number, (figure, title, relative) in enumerate(PANELS):
+        parts += panel(everything, policies, figure, title, relative, 60 + 330 * (number % 3), 40 + 220 * (number // 3))
+    for number, policy in enumerate(policies):
+        parts.append(f'<circle cx="{66 + 130 * number}" cy="482" r="5" fill="{COLOURS.get(policy, "#000")}"/><text x="{76 + 130 * number}" y="486">{policy}</text>')
+    head = '<svg xmlns="http://www.w3.org/2000/svg" width="1010" height="500" font-family="sans-serif" font-size="11"><rect width="1010" height="500" fill="#fff"/>'
+    path.write_text(head + "\n".join(parts) + "</svg>\n")
 
 
 def main():
@@ -72,6 +126,7 @@ def main():
     options.add_argument("--policy", action="append", help="beside ours")
     options.add_argument("--only", type=int, action="append", help="these traces, counted from 0")
     options.add_argument("--set", action="append", default=[], help="a parameter of ours")
+    options.add_argument("--figure", type=pathlib.Path, help="curves of every figure, as SVG")
     options.add_argument("--json", type=pathlib.Path, help="all figures")
     chosen = options.parse_args()
     policies = [OURS, *(chosen.policy or RIVALS)]
@@ -87,6 +142,8 @@ def main():
             behind.append(over)
             print(f"{number} {name}, {wrong}: {over:.3f} of las; {row}", flush=True)
     print(f"mean completion against las: worst {max(behind):.3f}, mean {sum(behind) / len(behind):.3f}")
+    if chosen.figure:
+        draw(everything, policies, chosen.figure)
     if chosen.json:
         chosen.json.write_text(json.dumps(everything, indent=1))
 

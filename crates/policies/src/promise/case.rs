@@ -52,9 +52,8 @@ impl<'a> Case<'a> {
             .collect();
         let largest = Largest::of(snapshot);
         let views = View::all(snapshot).into_iter();
-        let mut cases: Vec<Self> = views.map(|view| Self::new(snapshot, view, &parts, &largest)).collect();
-        cases.iter_mut().for_each(|case| case.tolerance = tolerance + case.spread);
-        cases
+        let new = |view| Self::new(snapshot, view, &parts, &largest);
+        views.map(new).map(|case| Self { tolerance: tolerance + case.spread, ..case }).collect()
     }
 
     fn new(snapshot: &'a Snapshot, view: View<'a>, parts: &[f64], largest: &Largest) -> Self {

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! promise   P_i   the end of job i in a virtual system in which everybody present holds its fair share (`fluid.rs`)
-//! due       d_i = max( a_i + (1 + theta) (P_i - a_i) , now + R_i )      theta a tolerance ;  what cannot be kept is moved to what can
+//! due       d_i = max( a_i + (1 + theta_i) (P_i - a_i) , now + R_i )    theta_i a tolerance ;  what cannot be kept is moved to what can
 //! slack     S(t)  GPU-time until t that nobody needs to be done when due (`slack.rs`)
-//! risk      rho_i = (now + tau + Rhigh_i - a_i) / ((1 + theta) (P_i - a_i))    how late job i may be if it waits for another round
+//! risk      rho_i = max_x (now + tau + x - a_i) / ((1 + theta_i) F_i(x))    how late job i may be if it waits for another round, where
+//!                 x is the least, the guess or the most of what may be left, and F_i(x) what its fair share would take for it
+//! spread    sigma_i the deviation of the logarithm of its size, as far as that is unknown ;  theta_i = theta + sigma_i
 //! horizon   C     by when all the work that is there can be done, fixed when work arrives (`horizon.rs`)
 //! ```
 //!
@@ -12,15 +14,15 @@
 //!
 //! 1. whoever is at risk, rho_i > 1: who will be late anyway by rho_i^2 / R_i, then who need not be by its laxity, but before all that if its
 //!    rho_i^2 / (g_i R_i) is 100 times that of one who will: where not all promises can be kept, few are broken, and nobody's by far;
-//! 2. whoever would pass the horizon by waiting for another round, C - now - Rhigh_i < tau, if g_i <= M / 8;
-//! 3. the smallest R_i, as far as it can be lent what it takes: S(t) >= g_i tau for every t before its own latest start;
+//! 2. whoever would pass the horizon by waiting for another round, C - now - min(Rhigh_i, 1.25 R_i) < tau, if g_i <= M / 8;
+//! 3. the smallest R_i g_i^min(1, 5 sigma_i), as far as it can be lent what it takes: S(t) >= g_i tau for every t before its own latest start;
 //! 4. the others, the earliest due first.
 //!
 //! On which GPU model: those who run are exchanged between models as long as sum_i omega_i ln(r_ij / max_j r_ij) grows, with omega_i larger the
 //! closer job i is to its due (`matching.rs`).
 //!
-//! R_i is the expected time left, Rhigh_i what one in ten exceeds. Of a job of unknown size as much is expected to be left as it has done: it
-//! comes in the order of least attained service, and no risk is seen in a size that nobody knows.
+//! R_i is the time left: the guess of its forecast, Rhigh_i what one in ten exceeds. Of a job of which nothing at all is known as much is expected to be
+//! left as it has done: it comes in the order of least attained service, and no risk is seen in it.
 
 mod case;
 mod entitled;

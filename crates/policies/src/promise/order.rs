@@ -26,7 +26,7 @@ const HIGH_MAX: f64 = 1.25;
 const OMEGA_MAX: f64 = 20.0;
 
 /// The risk from which on it counts more.
-const HURRIES_FROM: f64 = 0.8;
+const HURRIES_FROM: f64 = 0.9;
 
 /// Only gangs of at most one in so many GPUs are held to the horizon: a large one would cost the others more than the end is worth.
 const SMALL_PART: f64 = 8.0;
