@@ -92,6 +92,9 @@ pub enum Command {
     Queue(live_args::Queue),
     /// End jobs of the service
     Cancel(live_args::Cancel),
+    /// Say who may use the service, and for what
+    #[command(subcommand, after_help = live_args::TOKEN_EXAMPLE)]
+    Token(live_args::Token),
     /// Copy the store of the service, also while it runs
     Backup(live_args::Backup),
     /// Make a state folder from such a copy

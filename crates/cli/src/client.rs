@@ -1,8 +1,11 @@
 //! Talks to the service.
 
+use crate::commands::ADDRESS_FILE;
+use crate::commands::state_folder;
 use crate::failure::Wrong;
 use crate::live_args::{DEFAULT_ADDRESS, Server};
 use anyhow::{Context, Result, anyhow};
+use evenhand_live::access::OWN_TOKEN_FILE;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -13,21 +16,43 @@ use ureq::http::{Response, StatusCode};
 pub struct Client {
     agent: Agent,
     server: String,
+    token: Option<String>,
 }
 
 impl Client {
     /// To the server that was named, or else the usual one.
     pub fn new(server: &Server) -> Self {
         let named = server.server.clone().or_else(|| std::env::var("EVENHAND_SERVER").ok());
+        let token = server.token.clone().or_else(|| std::env::var("EVENHAND_TOKEN").ok());
         let server = named.unwrap_or_else(|| format!("http://{DEFAULT_ADDRESS}"));
         let config =
             Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
-        Self { agent: config.build().into(), server: server.trim_end_matches('/').to_owned() }
+        let server = server.trim_end_matches('/').to_owned();
+        let token = token.or_else(|| own_token(&server));
+        Self { agent: config.build().into(), server, token }
+    }
+
+    /// What says who asks; nothing if nobody is known.
+    fn bearer(&self) -> Option<String> {
+        self.token.as_ref().map(|token| format!("Bearer {token}"))
     }
 
     /// Asks for something.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        self.read(self.agent.get(self.url(path)).call())
+        let mut request = self.agent.get(self.url(path));
+        if let Some(bearer) = self.bearer() {
+            request = request.header("authorization", bearer);
+        }
+        self.read(request.call())
+    }
+
+    /// Removes something.
+    pub fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        let mut request = self.agent.delete(self.url(path));
+        if let Some(bearer) = self.bearer() {
+            request = request.header("authorization", bearer);
+        }
+        self.read(request.call())
     }
 
     /// Sends something; a key makes it safe to send again.
@@ -38,6 +63,9 @@ impl Client {
         key: Option<&str>,
     ) -> Result<T> {
         let mut request = self.agent.post(self.url(path));
+        if let Some(bearer) = self.bearer() {
+            request = request.header("authorization", bearer);
+        }
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }
@@ -64,6 +92,17 @@ impl Client {
         let is_wrong = status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS;
         Err(if is_wrong { Wrong(message).into() } else { anyhow!(message) })
     }
+}
+
+/// The token in the state folder of the server of this user. It is shown to no other: only to what listens where that server said it does.
+fn own_token(server: &str) -> Option<String> {
+    let state = state_folder(None).ok()?;
+    let address = std::fs::read_to_string(state.join(ADDRESS_FILE)).ok()?;
+    let token = std::fs::read_to_string(state.join(OWN_TOKEN_FILE)).ok()?;
+    let is_own = server
+        .strip_prefix("http://")
+        .is_some_and(|named| named.replace("localhost", "127.0.0.1") == address);
+    is_own.then(|| token.trim().to_owned())
 }
 
 /// A word as part of an address: whatever is not plain is escaped.

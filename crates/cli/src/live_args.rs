@@ -1,7 +1,7 @@
 //! What was typed for the live service and its client.
 
 use crate::args::{at_least_one, setting, span};
-use clap::Args;
+use clap::{Args, Subcommand};
 use evenhand_core::Span;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Serve {
     /// The folder for the ledger, jobs and their output [default: evenhand under XDG_STATE_HOME or ~/.local/state]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Where to listen; only this machine can be let in so far
+    /// Where to listen; other machines are let in only where tokens were made (see `evenhand token`)
     #[arg(long, value_name = "ADDRESS:PORT", default_value = DEFAULT_ADDRESS)]
     pub listen: SocketAddr,
     /// GPUs to pretend, to try it anywhere: v100=4,p100=4 [default: the NVIDIA GPUs of this machine]
@@ -62,6 +62,12 @@ pub struct Serve {
     /// Jobs that may wait at most
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub queue_max: u64,
+    /// Requests per second that each token may send
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
+    pub requests_per_second: u32,
+    /// Print the OpenAPI document of the service instead, and end
+    #[arg(long)]
+    pub openapi: bool,
 }
 
 /// Which server to talk to.
@@ -70,6 +76,76 @@ pub struct Server {
     /// The server [default: EVENHAND_SERVER, or else http://127.0.0.1:7117]
     #[arg(long, value_name = "URL")]
     pub server: Option<String>,
+    /// Who you are [default: EVENHAND_TOKEN, or else the token in the state folder of a server of your own]
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<String>,
+}
+
+pub const TOKEN_EXAMPLE: &str = "\
+Examples:
+  evenhand token add vision-ci --role tenant --tenant vision
+  evenhand token list
+  evenhand token rotate vision-ci
+  evenhand token revoke vision-ci
+
+A token is shown once, when it is made. Without --server or EVENHAND_SERVER the state folder is changed directly; a server that runs on
+it notices at once.";
+
+/// What to do with tokens.
+#[derive(Debug, Subcommand)]
+pub enum Token {
+    /// Make a token, and print it
+    Add(TokenAdd),
+    /// List tokens, without their secrets
+    List(TokenList),
+    /// Make a token useless
+    Revoke(TokenNamed),
+    /// Give a token a new secret, and print it; the old one is useless from then on
+    Rotate(TokenNamed),
+}
+
+/// Where tokens are.
+#[derive(Debug, Args)]
+pub struct TokenPlace {
+    /// The state folder of the service [default: as for `serve`]
+    #[arg(long, value_name = "DIR", conflicts_with = "server")]
+    pub state: Option<PathBuf>,
+    #[command(flatten)]
+    pub server: Server,
+}
+
+/// Arguments of `token add`.
+#[derive(Debug, Args)]
+pub struct TokenAdd {
+    /// What to call it: letters, digits, - and _
+    pub name: String,
+    /// What it is for: read-only, tenant, operator or admin
+    #[arg(long, value_name = "ROLE")]
+    pub role: String,
+    /// The tenant whose it is: needed for the role tenant, allowed for read-only
+    #[arg(long, value_name = "NAME")]
+    pub tenant: Option<String>,
+    #[command(flatten)]
+    pub place: TokenPlace,
+}
+
+/// Arguments of `token list`.
+#[derive(Debug, Args)]
+pub struct TokenList {
+    #[command(flatten)]
+    pub place: TokenPlace,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `token revoke` and `token rotate`.
+#[derive(Debug, Args)]
+pub struct TokenNamed {
+    /// What it is called
+    pub name: String,
+    #[command(flatten)]
+    pub place: TokenPlace,
 }
 
 pub const SUBMIT_EXAMPLE: &str = "\

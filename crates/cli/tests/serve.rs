@@ -24,6 +24,7 @@ impl Folder {
 struct Server {
     child: Child,
     url: String,
+    token: String,
 }
 
 impl Server {
@@ -45,12 +46,14 @@ impl Server {
         let child = command.spawn().unwrap();
         let address =
             eventually("the server listens", || std::fs::read_to_string(state.join("address")).ok());
-        Self { child, url: format!("http://{address}") }
+        let token = std::fs::read_to_string(state.join("token")).unwrap();
+        Self { child, url: format!("http://{address}"), token }
     }
 
     fn run(&self, words: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
-        command.args(words).env("EVENHAND_SERVER", &self.url).output().unwrap()
+        command.env("EVENHAND_SERVER", &self.url).env("EVENHAND_TOKEN", &self.token);
+        command.args(words).output().unwrap()
     }
 
     fn says(&self, words: &[&str]) -> String {
@@ -201,9 +204,10 @@ fn what_does_not_fit_is_said_before_anything_is_done() {
     let (code, message) =
         refused(&["serve", "--state", &state, "--listen", "127.0.0.1:0", "--fake-gpus", "v100=2"]);
     assert!(code == 2 && message.contains("other machines"), "{message}");
+    let nobody = folder.0.join("nobody").display().to_string();
     let (code, message) =
-        refused(&["serve", "--state", &state, "--listen", "0.0.0.0:0", "--fake-gpus", "v100=4"]);
-    assert!(code == 2 && message.contains("127.0.0.1"), "{message}");
+        refused(&["serve", "--state", &nobody, "--listen", "0.0.0.0:0", "--fake-gpus", "v100=4"]);
+    assert!(code == 2 && message.contains("evenhand token add"), "{message}");
     let (code, message) = refused(&["queue", "--server", "http://127.0.0.1:9"]);
     assert!(code == 1 && message.contains("is `evenhand serve` running there?"), "{message}");
     let (code, message) = refused(&["submit"]);

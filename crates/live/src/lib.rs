@@ -5,6 +5,7 @@
 //!
 //! [`Backend`]: evenhand_core::Backend
 
+pub mod access;
 pub mod api;
 mod clock;
 mod local;
@@ -21,7 +22,7 @@ pub use local::{
     find_gpus, output_file, supervise,
 };
 pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};
-pub use request::{Answer, DEFAULT_TENANT, Refusal, Request, Wanted, Wish};
+pub use request::{Answer, Asker, DEFAULT_TENANT, Refusal, Request, Wanted, Wish};
 pub use runner::{Ending, LiveJob, Runner, Seen};
 pub use service::{MakeEngine, MakeRunner, Service, ServiceConfig, ServiceError, Vitals};
 pub use world::{Arrival, EXPIRY_GRACE, Mail, Remembered, Setting, World};

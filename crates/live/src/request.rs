@@ -75,6 +75,22 @@ pub enum Wish {
     ChangeTenant(Box<Tenant>),
 }
 
+impl Wish {
+    /// What is wanted, in a few words, for the list of who asked for what. A job that is submitted has its number only afterwards.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Submit { .. } => "submit".to_owned(),
+            Self::Cancel(job) => format!("cancel job {}", job.0),
+            Self::Hold(job) => format!("hold job {}", job.0),
+            Self::Release(job) => format!("release job {}", job.0),
+            Self::Drain(node) => format!("drain node {}", node.0),
+            Self::Return(node) => format!("return node {}", node.0),
+            Self::ChangePolicy(choice) => format!("change policy to {}", choice.name),
+            Self::ChangeTenant(tenant) => format!("change tenant {}", tenant.name),
+        }
+    }
+}
+
 /// What came of it. Whatever is said here is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -126,16 +142,35 @@ pub enum Refusal {
 /// Where an answer goes.
 type Reply = Box<dyn FnOnce(Result<Answer, Refusal>) + Send>;
 
+/// Who asks, for those who want to know later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// The name of the token that was shown.
+    pub name: String,
+    /// The tenant whose it is.
+    pub tenant: Option<String>,
+}
+
 /// What somebody wants, and where the answer goes.
 pub struct Request {
+    asker: Asker,
     /// What, and where the answer goes; taken when it is answered.
     open: Option<(Wish, Reply)>,
 }
 
 impl Request {
     /// A request whose answer goes to `reply`, exactly once.
-    pub fn new(wish: Wish, reply: impl FnOnce(Result<Answer, Refusal>) + Send + 'static) -> Self {
-        Self { open: Some((wish, Box::new(reply))) }
+    pub fn new(
+        wish: Wish,
+        asker: Asker,
+        reply: impl FnOnce(Result<Answer, Refusal>) + Send + 'static,
+    ) -> Self {
+        Self { asker, open: Some((wish, Box::new(reply))) }
+    }
+
+    /// Who asks.
+    pub fn asker(&self) -> &Asker {
+        &self.asker
     }
 
     /// Takes it apart; the answer must be given by calling the second part.

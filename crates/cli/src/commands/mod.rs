@@ -21,9 +21,12 @@ mod serve;
 mod share;
 mod simulate;
 mod submit;
+mod token;
 mod trace;
 mod traces;
 mod train;
+
+pub use serve::{ADDRESS_FILE, state_folder};
 
 use crate::args::Command;
 use crate::bench_args::Bench;
@@ -57,6 +60,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Submit(args) => submit::run(&args),
         Command::Queue(args) => queue::run(&args),
         Command::Cancel(args) => cancel::run(&args),
+        Command::Token(command) => token::run(&command),
         Command::Backup(args) => backup::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Supervise(args) => serve::supervise(&args),

@@ -5,7 +5,8 @@ use crate::live_args::{Serve, Supervise};
 use crate::{inputs, output};
 use anyhow::{Context, Result};
 use evenhand_core::{Choice, GpuId, Span};
-use evenhand_live::api::{Front, serve};
+use evenhand_live::access::{Access, Tokens, make_own_token};
+use evenhand_live::api::{Front, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
     Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
@@ -18,18 +19,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 /// The file in the state folder that says where the server listens.
-const ADDRESS_FILE: &str = "address";
+pub const ADDRESS_FILE: &str = "address";
 
 /// Serves until it is killed.
 pub fn run(args: &Serve) -> Result<()> {
-    if !args.listen.ip().is_loopback() {
-        let what = format!(
-            "{} can be reached from other machines, and nobody is asked who they are yet; use 127.0.0.1",
-            args.listen
-        );
-        return Err(wrong("--listen", what));
+    if args.openapi {
+        return output::say_json(&openapi());
     }
     let state = state_folder(args.state.as_deref())?;
+    check_listen(args, &state)?;
     let machines = machines(args)?;
     let setup = setup(args)?;
     let (tell, inbox) = channel();
@@ -43,8 +41,10 @@ pub fn run(args: &Serve) -> Result<()> {
         last.send_replace(seq);
     });
     let mut service = Service::open(config, inbox, told).map_err(refused)?;
-    let front = Arc::new(Front::new(state.clone(), tell, service.vitals(), shown));
-    std::fs::write(state.join(ADDRESS_FILE), address.to_string())
+    make_own_token(&state)?;
+    let access = Access::open(&state, args.requests_per_second)?;
+    let front = Arc::new(Front::new(state.clone(), tell, service.vitals(), shown, access));
+    tell_address(&state, &address.to_string())
         .with_context(|| format!("{} cannot be written", state.display()))?;
     std::thread::Builder::new().name("front".to_owned()).spawn(move || {
         if let Err(error) = serve(front, listener) {
@@ -54,6 +54,33 @@ pub fn run(args: &Serve) -> Result<()> {
     })?;
     output::note(&format!("listening at http://{address}, with everything in {}", state.display()));
     service.run().map_err(refused)
+}
+
+/// Says where the server listens, all at once: nobody reads half an address.
+fn tell_address(state: &Path, address: &str) -> std::io::Result<()> {
+    let new = state.join("address.new");
+    std::fs::write(&new, address)?;
+    std::fs::rename(new, state.join(ADDRESS_FILE))
+}
+
+/// Whoever comes from another machine must be asked who they are, by tokens that somebody made on purpose.
+fn check_listen(args: &Serve, state: &Path) -> Result<()> {
+    if args.listen.ip().is_loopback() {
+        return Ok(());
+    }
+    if Tokens::read(state)?.list().next().is_none() {
+        let what = format!(
+            "{} can be reached from other machines, and no tokens say who may come in: make some first with \
+             `evenhand token add`, or use 127.0.0.1",
+            args.listen
+        );
+        return Err(wrong("--listen", what));
+    }
+    output::note(&format!(
+        "warning: {} is not encrypted, so tokens and jobs can be read on the way: put a proxy with TLS before it",
+        args.listen
+    ));
+    Ok(())
 }
 
 /// Stays with one job; started by the server.

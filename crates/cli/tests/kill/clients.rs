@@ -1,6 +1,6 @@
 //! Submitters who do not give up: each submission is repeated under its key until it is acknowledged.
 
-use super::server::{address, until};
+use super::server::{address, bearer, until};
 use evenhand_core::Random;
 use evenhand_live::Clock;
 use serde_json::{Value, json};
@@ -80,7 +80,8 @@ fn until_acknowledged(folder: &Path, key: &str, body: &Value) -> u64 {
 
 fn submit(folder: &Path, key: &str, body: &Value) -> Option<u64> {
     let url = format!("http://{}/v1/jobs", address(folder)?);
-    let mut answer = ureq::post(url).header("idempotency-key", key).send_json(body).ok()?;
+    let request = ureq::post(url).header("authorization", bearer(folder)).header("idempotency-key", key);
+    let mut answer = request.send_json(body).ok()?;
     answer.body_mut().read_json::<Value>().ok()?["job"].as_u64()
 }
 

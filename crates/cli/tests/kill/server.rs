@@ -22,6 +22,11 @@ pub fn address(folder: &Path) -> Option<String> {
     fs::read_to_string(folder.join("state/address")).ok()
 }
 
+/// What says who asks: the token that the first server of a folder made.
+pub fn bearer(folder: &Path) -> String {
+    format!("Bearer {}", fs::read_to_string(folder.join("state/token")).unwrap_or_default())
+}
+
 impl Server {
     /// Starts one and waits until it answers.
     pub fn start(folder: &Path, policy: &str) -> Self {
@@ -56,7 +61,8 @@ impl Server {
     /// The whole ledger, as it is exported.
     pub fn ledger(&self) -> String {
         let url = format!("http://{}/v1/ledger", address(&self.folder).unwrap());
-        ureq::get(url).call().unwrap().body_mut().with_config().limit(1 << 30).read_to_string().unwrap()
+        let request = ureq::get(url).header("authorization", bearer(&self.folder));
+        request.call().unwrap().body_mut().with_config().limit(1 << 30).read_to_string().unwrap()
     }
 
     /// Supervisors that run: their lease and their number.
@@ -143,7 +149,7 @@ impl Drop for Server {
 /// What the server of a folder answers, if it does.
 pub fn get(folder: &Path, path: &str) -> Option<Value> {
     let url = format!("http://{}{path}", address(folder)?);
-    ureq::get(url).call().ok()?.body_mut().read_json().ok()
+    ureq::get(url).header("authorization", bearer(folder)).call().ok()?.body_mut().read_json().ok()
 }
 
 fn everybody() -> impl Iterator<Item = i32> {

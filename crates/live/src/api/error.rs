@@ -3,7 +3,7 @@
 use crate::request::Refusal;
 use crate::store::StoreError;
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,8 @@ pub struct Trouble {
     status: StatusCode,
     code: &'static str,
     message: String,
+    /// In how many seconds to try again, where that may help.
+    retry_s: u64,
 }
 
 /// As it is sent.
@@ -29,12 +31,23 @@ struct BodyError {
 
 impl Trouble {
     pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into() }
+        Self { status, code, message: message.into(), retry_s: 1 }
     }
 
     /// Input that makes no sense: the field, the value found, what is allowed.
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", message)
+    }
+
+    /// Nobody, or nobody we know.
+    pub(super) fn no_token(message: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+
+    /// More requests than a token may send.
+    pub(super) fn too_fast(retry_s: u64) -> Self {
+        let message = format!("too many requests with this token: try again in {retry_s} s");
+        Self { retry_s, ..Self::new(StatusCode::TOO_MANY_REQUESTS, "too-fast", message) }
     }
 
     pub(super) fn no_job(name: &str) -> Self {
@@ -69,7 +82,10 @@ impl IntoResponse for Trouble {
         let error = BodyError { code: self.code.to_owned(), message: self.message };
         let mut response = (self.status, Json(Body { error })).into_response();
         if self.status == StatusCode::TOO_MANY_REQUESTS {
-            response.headers_mut().insert("retry-after", axum::http::HeaderValue::from_static("1"));
+            response.headers_mut().insert("retry-after", HeaderValue::from(self.retry_s));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert("www-authenticate", HeaderValue::from_static("Bearer"));
         }
         response
     }

@@ -1,6 +1,9 @@
 //! What happens, as it happens: the ledger from some record on, as server-sent events.
 
-use super::{Front, Trouble};
+use super::{Front, Trouble, within_store};
+use crate::access::Who;
+use crate::store::{OwnRecords, Reader, StoreError};
+use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::HeaderMap;
@@ -10,7 +13,7 @@ use serde::Deserialize;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 /// Records that are read at a time.
 const PAGE: usize = 256;
@@ -28,12 +31,16 @@ struct Watching {
     last: watch::Receiver<u64>,
     after: u64,
     ready: VecDeque<(u64, String)>,
+    /// What a tenant may see of the records; others see all.
+    own: Option<OwnRecords>,
+    _place: OwnedSemaphorePermit,
 }
 
 /// `GET /v1/events?after=N`: each event has the number of its record, so that a watcher who was cut off goes on with `Last-Event-ID`. Without
-/// either, only what is new.
+/// either, only what is new. A tenant sees what is about its own jobs.
 pub(super) async fn watch(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     headers: HeaderMap,
     query: Result<Query<From>, QueryRejection>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Trouble> {
@@ -41,8 +48,13 @@ pub(super) async fn watch(
     let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let last = front.last();
     let newest = *last.borrow();
-    let after = resumed.or(from.after).unwrap_or(newest);
-    let watching = Watching { front, last, after, ready: VecDeque::new() };
+    let after = within_store("after", resumed.or(from.after))?.unwrap_or(newest);
+    let place = front.watcher()?;
+    let own = match who.tenant {
+        Some(tenant) => Some(front.look(move |reader| OwnRecords::new(reader, tenant, after)).await?),
+        None => None,
+    };
+    let watching = Watching { front, last, after, ready: VecDeque::new(), own, _place: place };
     Ok(Sse::new(stream::unfold(watching, next)).keep_alive(KeepAlive::default()))
 }
 
@@ -50,16 +62,32 @@ pub(super) async fn watch(
 async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watching)> {
     loop {
         if let Some((seq, record)) = watching.ready.pop_front() {
-            watching.after = seq;
             let event = Event::default().id(seq.to_string()).event("record").data(record);
             return Some((Ok(event), watching));
         }
         let after = watching.after;
         watching.last.mark_unchanged();
-        let records = watching.front.look(move |reader| reader.records(after, PAGE)).await.ok()?;
-        if records.is_empty() {
-            watching.last.changed().await.ok()?;
+        let own = watching.own.take();
+        let (records, last, own) = watching.front.look(move |reader| page(reader, after, own)).await.ok()?;
+        watching.own = own;
+        match last {
+            Some(last) => watching.after = last,
+            None => watching.last.changed().await.ok()?,
         }
         watching.ready.extend(records);
     }
+}
+
+type Seen = (Vec<(u64, String)>, Option<u64>, Option<OwnRecords>);
+
+/// The next records as the watcher may see them, and the number of the last that was looked at.
+fn page(reader: &Reader, after: u64, own: Option<OwnRecords>) -> Result<Seen, StoreError> {
+    let records = reader.records(after, PAGE)?;
+    let last = records.last().map(|(seq, _)| *seq);
+    let Some(mut own) = own else { return Ok((records, last, None)) };
+    let mut seen = Vec::new();
+    for (seq, text) in records {
+        seen.extend(own.see(reader, seq, &text)?.map(|text| (seq, text)));
+    }
+    Ok((seen, last, Some(own)))
 }

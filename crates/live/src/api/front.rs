@@ -1,7 +1,8 @@
 //! What every handler needs: a way to ask the engine, and a way to look into the store.
 
 use super::Trouble;
-use crate::request::{Answer, Refusal, Request, Wish};
+use crate::access::{Access, Who};
+use crate::request::{Answer, Asker, Refusal, Request, Wish};
 use crate::service::Vitals;
 use crate::store::{Reader, StoreError};
 use crate::world::Mail;
@@ -9,13 +10,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 /// Requests that may wait for the engine at a time.
 const WAITING_MAX: usize = 2048;
 
 /// Connections that are kept open for the next reader.
 const IDLE_READERS_MAX: usize = 8;
+
+/// People who may watch events at a time: each keeps a connection for good, and others need some too.
+const WATCHERS_MAX: usize = 512;
 
 /// The front of the service.
 #[derive(Debug)]
@@ -26,12 +30,21 @@ pub struct Front {
     idle: Mutex<Vec<Reader>>,
     vitals: Arc<Vitals>,
     last: watch::Receiver<u64>,
+    access: Access,
+    watchers: Arc<Semaphore>,
 }
 
 impl Front {
-    /// A front for the service of this state folder. `last` shows the number of the last record.
-    pub fn new(state: PathBuf, inbox: Sender<Mail>, vitals: Arc<Vitals>, last: watch::Receiver<u64>) -> Self {
-        Self { state, inbox, waiting: Arc::default(), idle: Mutex::default(), vitals, last }
+    /// A front for the service of this state folder. `last` shows the number of the last record; `access` says who is let in.
+    pub fn new(
+        state: PathBuf,
+        inbox: Sender<Mail>,
+        vitals: Arc<Vitals>,
+        last: watch::Receiver<u64>,
+        access: Access,
+    ) -> Self {
+        let watchers = Arc::new(Semaphore::new(WATCHERS_MAX));
+        Self { state, inbox, waiting: Arc::default(), idle: Mutex::default(), vitals, last, access, watchers }
     }
 
     /// A pair to tell the front how far the ledger is.
@@ -39,15 +52,16 @@ impl Front {
         watch::channel(0)
     }
 
-    /// Asks the engine, and waits until the answer is on disk.
-    pub(super) async fn ask(&self, wish: Wish) -> Result<Answer, Trouble> {
+    /// Asks the engine on behalf of somebody, and waits until the answer is on disk.
+    pub(super) async fn ask(&self, who: &Who, wish: Wish) -> Result<Answer, Trouble> {
         let waiting = self.waiting.clone();
         if waiting.fetch_add(1, Ordering::Relaxed) >= WAITING_MAX {
             waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Refusal::Busy.into());
         }
         let (reply, answer) = oneshot::channel();
-        let request = Request::new(wish, move |answer| {
+        let asker = Asker { name: who.name.clone(), tenant: who.tenant.clone() };
+        let request = Request::new(wish, asker, move |answer| {
             waiting.fetch_sub(1, Ordering::Relaxed);
             // Whoever asked may have gone away; what was done is done.
             let _ = reply.send(answer);
@@ -78,6 +92,15 @@ impl Front {
     fn reader(&self) -> Result<Reader, StoreError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.map_or_else(|| Reader::open(&self.state), Ok)
+    }
+
+    pub(super) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// A place among those who watch, as long as it is kept.
+    pub(super) fn watcher(&self) -> Result<OwnedSemaphorePermit, Trouble> {
+        self.watchers.clone().try_acquire_owned().map_err(|_| Refusal::Busy.into())
     }
 
     pub(super) fn vitals(&self) -> &Vitals {

@@ -1,13 +1,14 @@
 //! Jobs: submit, list, look at, explain, cancel, hold, release.
 
 use super::{Front, Trouble};
+use crate::access::Who;
 use crate::local::output_file;
-use crate::request::{Answer, Wanted, Wish};
+use crate::request::{Answer, DEFAULT_TENANT, Wanted, Wish};
 use crate::store::{JobFilter, JobRow, Page, Phase};
-use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::{Extension, Json};
 use evenhand_core::JobId;
 use evenhand_report::Explanation;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,9 @@ use std::sync::Arc;
 /// Jobs on a page if nobody says, and at most.
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1000;
+
+/// The longest key of a client, in bytes.
+const KEY_MAX: usize = 256;
 
 /// Records about everybody that an explanation looks at.
 const GENERAL_MAX: usize = 50;
@@ -37,16 +41,52 @@ pub struct Accepted {
 /// `POST /v1/jobs`, with an `Idempotency-Key` if the submission may be repeated.
 pub(super) async fn submit(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     headers: HeaderMap,
     body: Result<Json<Wanted>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Accepted>), Trouble> {
-    let Json(wanted) = body.map_err(|error| Trouble::new(error.status(), "invalid", error.body_text()))?;
+    let Json(mut wanted) =
+        body.map_err(|error| Trouble::new(error.status(), "invalid", error.body_text()))?;
     let key = headers.get("idempotency-key").map(|key| key.to_str().map(str::to_owned));
     let key = key.transpose().map_err(|_| Trouble::invalid("idempotency-key: plain letters are expected"))?;
-    let answer = front.ask(Wish::Submit { wanted: Box::new(wanted), key }).await?;
+    if let Some(key) = key.as_ref().filter(|key| key.is_empty() || key.len() > KEY_MAX) {
+        let message = format!("the key has {} bytes: 1 to {KEY_MAX} are allowed", key.len());
+        return Err(Trouble::invalid(message));
+    }
+    let key = if let Some(tenant) = &who.tenant {
+        confine(&front, &mut wanted, tenant).await?;
+        // What keys others use is nobody's business. No key that was sent can look like this.
+        key.map(|key| format!("{tenant}\u{1f}{key}"))
+    } else {
+        key
+    };
+    let answer = front.ask(&who, Wish::Submit { wanted: Box::new(wanted), key }).await?;
     let Answer::Job { job, created } = answer else { return Err(Trouble::invalid("no job came of it")) };
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(Accepted { job, created })))
+}
+
+/// A tenant's token submits that tenant's jobs, and these wait for no others.
+async fn confine(front: &Arc<Front>, wanted: &mut Wanted, tenant: &str) -> Result<(), Trouble> {
+    if wanted.tenant == DEFAULT_TENANT {
+        tenant.clone_into(&mut wanted.tenant);
+    } else if wanted.tenant != tenant {
+        let message = format!("tenant is {:?}: this token submits jobs of {tenant:?} alone", wanted.tenant);
+        return Err(Trouble::new(StatusCode::FORBIDDEN, "forbidden", message));
+    }
+    let (after, own) = (wanted.after.clone(), tenant.to_owned());
+    let unknown = front.look(move |reader| {
+        for job in after {
+            if !reader.is_of(job, &own)? {
+                return Ok(Some(job));
+            }
+        }
+        Ok(None)
+    });
+    match unknown.await? {
+        Some(job) => Err(Trouble::invalid(format!("after has {}: there is no such job", job.0))),
+        None => Ok(()),
+    }
 }
 
 /// Which jobs to list.
@@ -64,6 +104,7 @@ pub(super) struct Listing {
 /// `GET /v1/jobs`: by number, a page at a time.
 pub(super) async fn list(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     query: Result<Query<Listing>, QueryRejection>,
 ) -> Result<Json<Page>, Trouble> {
     let Query(listing) = query.map_err(|error| Trouble::invalid(error.body_text()))?;
@@ -78,24 +119,33 @@ pub(super) async fn list(
     if limit == 0 || limit > PAGE_MAX {
         return Err(Trouble::invalid(format!("limit is {limit}: 1 to {PAGE_MAX} are allowed")));
     }
-    let (tenant, name, after) = (listing.tenant, listing.name, listing.after.map(JobId));
+    let after = super::within_store("after", listing.after)?.map(JobId);
+    let tenant = match (who.tenant, listing.tenant) {
+        // Others' jobs are not there for a tenant.
+        (Some(own), Some(other)) if own != other => {
+            return Ok(Json(Page { jobs: Vec::new(), next_after: None }));
+        }
+        (own, asked) => own.or(asked),
+    };
+    let name = listing.name;
     let filter = JobFilter { phases, tenant, name, after };
     front.look(move |reader| reader.jobs(&filter, limit)).await.map(Json)
 }
 
-/// The job that is called so, by name or number.
-async fn find(front: &Arc<Front>, name: String) -> Result<JobId, Trouble> {
-    let wanted = name.clone();
-    let found = front.look(move |reader| reader.find(&wanted)).await?;
+/// The job that is called so, by name or number, among those that somebody may see.
+async fn find(front: &Arc<Front>, who: &Who, name: String) -> Result<JobId, Trouble> {
+    let (wanted, tenant) = (name.clone(), who.tenant.clone());
+    let found = front.look(move |reader| reader.find(&wanted, tenant.as_deref())).await?;
     found.ok_or_else(|| Trouble::no_job(&name))
 }
 
 /// `GET /v1/jobs/{job}`.
 pub(super) async fn one(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     Path(name): Path<String>,
 ) -> Result<Json<JobRow>, Trouble> {
-    let job = find(&front, name.clone()).await?;
+    let job = find(&front, &who, name.clone()).await?;
     let row = front.look(move |reader| reader.job(job)).await?;
     row.map(Json).ok_or_else(|| Trouble::no_job(&name))
 }
@@ -103,9 +153,10 @@ pub(super) async fn one(
 /// `GET /v1/jobs/{job}/explain`: what happened to it and why, as far as is recorded.
 pub(super) async fn explain(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     Path(name): Path<String>,
 ) -> Result<Json<Explanation>, Trouble> {
-    let job = find(&front, name).await?;
+    let job = find(&front, &who, name).await?;
     let records = front.look(move |reader| reader.about(job, GENERAL_MAX)).await?;
     let mut explanation = Explanation::new(job);
     for record in &records {
@@ -117,34 +168,38 @@ pub(super) async fn explain(
 /// `DELETE /v1/jobs/{job}`, or `POST /v1/jobs/{job}/cancel`.
 pub(super) async fn cancel(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     Path(name): Path<String>,
 ) -> Result<Json<Accepted>, Trouble> {
-    change(&front, name, Wish::Cancel).await
+    change(&front, &who, name, Wish::Cancel).await
 }
 
 /// `POST /v1/jobs/{job}/hold`.
 pub(super) async fn hold(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     Path(name): Path<String>,
 ) -> Result<Json<Accepted>, Trouble> {
-    change(&front, name, Wish::Hold).await
+    change(&front, &who, name, Wish::Hold).await
 }
 
 /// `POST /v1/jobs/{job}/release`.
 pub(super) async fn release(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     Path(name): Path<String>,
 ) -> Result<Json<Accepted>, Trouble> {
-    change(&front, name, Wish::Release).await
+    change(&front, &who, name, Wish::Release).await
 }
 
 async fn change(
     front: &Arc<Front>,
+    who: &Who,
     name: String,
     wish: fn(JobId) -> Wish,
 ) -> Result<Json<Accepted>, Trouble> {
-    let job = find(front, name).await?;
-    front.ask(wish(job)).await?;
+    let job = find(front, who, name).await?;
+    front.ask(who, wish(job)).await?;
     Ok(Json(Accepted { job, created: false }))
 }
 
@@ -158,12 +213,13 @@ pub(super) struct Tail {
 /// `GET /v1/jobs/{job}/output`: the last of what it printed.
 pub(super) async fn output(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     Path(name): Path<String>,
     query: Result<Query<Tail>, QueryRejection>,
 ) -> Result<Vec<u8>, Trouble> {
     let Query(tail) = query.map_err(|error| Trouble::invalid(error.body_text()))?;
     let bytes = tail.bytes.unwrap_or(TAIL).min(TAIL_MAX);
-    let path = output_file(front.state(), find(&front, name).await?);
+    let path = output_file(front.state(), find(&front, &who, name).await?);
     let read = tokio::task::spawn_blocking(move || -> std::io::Result<Vec<u8>> {
         let mut file = std::fs::File::open(path)?;
         let from = file.metadata()?.len().saturating_sub(bytes);

@@ -1,23 +1,34 @@
-//! The service over HTTP: one file per noun, everything under `/v1`.
+//! The service over HTTP: one file per noun, everything under `/v1`, every address in one [table](ROUTES).
 //!
 //! Handlers never touch the engine. Whatever changes something is a [`Request`](crate::Request) that waits in the engine's inbox, of which only so many may
-//! be there at a time; whatever only looks reads the store on a connection of its own.
+//! be there at a time; whatever only looks reads the store on a connection of its own. Before a handler sees a request, its gate has asked who it is.
 
+mod audit;
+mod document;
 mod error;
 mod events;
 mod front;
+mod gate;
 mod health;
 mod jobs;
 mod ledger;
+mod listen;
+mod schemas;
+mod table;
+mod tokens;
 
+pub use audit::AskedPage;
+pub use document::openapi;
 pub use error::Trouble;
 pub use front::Front;
 pub use health::Health;
 pub use jobs::Accepted;
+pub use table::{Gives, Kind, Parameter, ROUTES, Route, Verb};
+pub use tokens::{Nothing, TokenList};
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{get, post};
+use axum::middleware::from_fn_with_state;
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -28,23 +39,29 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 /// Threads that answer requests.
 const THREADS: usize = 2;
 
-/// Every address there is.
+/// Every route of the table, each behind its gate.
 fn routes(front: Arc<Front>) -> Router {
-    Router::new()
-        .route("/v1/health", get(health::health))
-        .route("/v1/jobs", get(jobs::list).post(jobs::submit))
-        .route("/v1/jobs/{job}", get(jobs::one).delete(jobs::cancel))
-        .route("/v1/jobs/{job}/cancel", post(jobs::cancel))
-        .route("/v1/jobs/{job}/hold", post(jobs::hold))
-        .route("/v1/jobs/{job}/release", post(jobs::release))
-        .route("/v1/jobs/{job}/explain", get(jobs::explain))
-        .route("/v1/jobs/{job}/output", get(jobs::output))
-        .route("/v1/events", get(events::watch))
-        .route("/v1/ledger", get(ledger::export))
+    let add = |router: Router<Arc<Front>>, route: &'static Route| {
+        let gate = gate::Gate { front: front.clone(), route };
+        router.route(route.path, route.handler().route_layer(from_fn_with_state(gate, gate::pass)))
+    };
+    ROUTES
+        .iter()
+        .fold(Router::new(), add)
         .fallback(error::no_such_address)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(front)
+}
+
+/// A number that the store can hold: it counts to 2^63.
+fn within_store(field: &str, number: Option<u64>) -> Result<Option<u64>, Trouble> {
+    match number {
+        Some(number) if i64::try_from(number).is_err() => {
+            Err(Trouble::invalid(format!("{field} is {number}: at most {} is allowed", i64::MAX)))
+        }
+        number => Ok(number),
+    }
 }
 
 /// Answers requests until the process ends. The async runtime lives here, on threads of its own.
@@ -58,6 +75,6 @@ pub fn serve(front: Arc<Front>, listener: TcpListener) -> io::Result<()> {
         .build()?;
     runtime.block_on(async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        axum::serve(listener, routes(front)).await
+        listen::listen(listener, routes(front)).await
     })
 }

@@ -14,8 +14,12 @@ use std::sync::Arc;
 /// The longest name of a job or tenant, in letters.
 const NAME_MAX: usize = 128;
 
-/// The longest key of a client, in bytes.
-const KEY_MAX: usize = 256;
+/// The longest key, in bytes: that of a client, and before it the tenant for which it counts.
+const KEY_MAX: usize = 1024;
+
+/// How many steps a job may have, and how fast they may be: far beyond any real job, and far from where sums of times overflow.
+const STEPS: (f64, f64) = (1e-3, 1e12);
+const SPEEDS: (f64, f64) = (1e-6, 1e9);
 
 /// What a wish came to.
 pub(super) struct Taken {
@@ -136,8 +140,10 @@ impl Intake<'_, '_> {
         }
         let models = models(wanted, snapshot)?;
         check_size(wanted, models, snapshot)?;
-        let work = wanted.steps.map(|steps| positive("steps", steps).map(Work::from_steps)).transpose()?;
-        let speed = wanted.steps_per_second.map(|speed| positive("steps_per_second", speed)).transpose()?;
+        let work =
+            wanted.steps.map(|steps| between("steps", steps, STEPS).map(Work::from_steps)).transpose()?;
+        let speed =
+            wanted.steps_per_second.map(|speed| between("steps_per_second", speed, SPEEDS)).transpose()?;
         if let Some(unknown) = wanted.after.iter().find(|after| after.0 >= self.next_job.0) {
             return invalid(format!("after has {}: there is no such job", unknown.0));
         }
@@ -175,11 +181,11 @@ fn check_name(field: &str, name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn positive(field: &str, value: f64) -> Result<f64, Refusal> {
-    if value.is_finite() && value > 0.0 {
+fn between(field: &str, value: f64, (least, most): (f64, f64)) -> Result<f64, Refusal> {
+    if value >= least && value <= most {
         Ok(value)
     } else {
-        invalid(format!("{field} is {value}: a positive number is expected"))
+        invalid(format!("{field} is {value}: {least} to {most} are allowed"))
     }
 }
 

@@ -20,6 +20,11 @@ struct Owed {
     answer: Result<Answer, Refusal>,
 }
 
+/// In words, with the number of a job that was made.
+fn what_was_asked(told: String, answer: &Result<Answer, Refusal>) -> String {
+    if let Ok(Answer::Job { job, .. }) = answer { format!("{told} job {}", job.0) } else { told }
+}
+
 impl Service {
     /// Takes an arrival, and whatever else is there, through one commit.
     pub(super) fn turn(&mut self, now: Time, first: Arrival) -> Result<(), StoreError> {
@@ -63,12 +68,17 @@ impl Service {
             let events = match arrival {
                 Arrival::Seen(event) => vec![event],
                 Arrival::Asked(request) => {
+                    let asker = request.asker().clone();
                     let (wish, reply) = request.into_parts();
+                    let told = wish.told();
                     let mut intake =
                         Intake { engine, batch: &mut batch, world, next_job, queue_max: *queue_max };
                     // Owed before anything can fail: whoever asked hears of it either way.
                     owed.push(Owed { reply, answer: Err(Refusal::Stopping) });
                     let Taken { events, answer } = intake.take(wish)?;
+                    if !events.is_empty() {
+                        batch.asked(now, &asker, &what_was_asked(told, &answer))?;
+                    }
                     if let Some(last) = owed.last_mut() {
                         last.answer = answer;
                     }

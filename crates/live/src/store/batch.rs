@@ -3,7 +3,8 @@
 use super::StoreError;
 use super::error::while_doing;
 use super::rows::{is_crash, lease_of, mentioned, outcome_name};
-use evenhand_core::{Command, Event, JobId, JobSpec, LeaseId, Note, Record, Tenant, TenantId, Time};
+use crate::request::Asker;
+use evenhand_core::{Command, Event, JobId, JobSpec, LeaseId, Note, Record, Tenant, TenantId, Time, Work};
 use rusqlite::{OptionalExtension, Params, Transaction};
 use std::collections::BTreeMap;
 
@@ -68,6 +69,12 @@ impl<'a> Batch<'a> {
         self.write(insert, (job.0, key, content, program))
     }
 
+    /// Notes who asked for what comes next.
+    pub fn asked(&mut self, now: Time, asker: &Asker, what: &str) -> Result<(), StoreError> {
+        let insert = "INSERT INTO asked (at, seq, who, tenant, what) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.write(insert, (now.0, *self.last + 1, &asker.name, &asker.tenant, what))
+    }
+
     /// What was submitted under a client key, in this batch or before: the job, and the content it was submitted with.
     pub fn by_key(&self, key: &str) -> Result<Option<(JobId, String)>, StoreError> {
         let doing = "looking a key up";
@@ -107,10 +114,10 @@ impl<'a> Batch<'a> {
                 (lease.0, now),
             ),
             Event::Progress { lease, done, .. } => {
-                self.write("UPDATE job SET steps = ?2 WHERE lease = ?1", (lease.0, done.0))
+                self.write("UPDATE job SET steps = ?2 WHERE lease = ?1", (lease.0, kept(*done)))
             }
             Event::LeaseEnded { lease, saved, .. } => {
-                self.write("UPDATE job SET steps = ?2 WHERE lease = ?1", (lease.0, saved.0))?;
+                self.write("UPDATE job SET steps = ?2 WHERE lease = ?1", (lease.0, kept(*saved)))?;
                 self.end_lease(*lease, is_crash(&record.event))
             }
             Event::LaunchFailed { lease, .. } => self.end_lease(*lease, true),
@@ -175,4 +182,9 @@ impl<'a> Batch<'a> {
             self.leases.remove(&lease);
         }
     }
+}
+
+/// Work as the job table holds it. Jobs say themselves how far they are, and may say more than the database can count.
+fn kept(work: Work) -> u64 {
+    work.0.min(i64::MAX as u64)
 }

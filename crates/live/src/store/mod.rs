@@ -5,13 +5,15 @@
 
 mod batch;
 mod error;
+mod own;
 mod reader;
 mod rows;
 mod schema;
 
 pub use batch::{Batch, Submission};
 pub use error::StoreError;
-pub use reader::{JobFilter, JobRow, Page, Phase, Reader};
+pub use own::OwnRecords;
+pub use reader::{Asked, JobFilter, JobRow, Page, Phase, Reader};
 
 use error::while_doing;
 use evenhand_core::{Header, JobId, LeaseId, Record, TenantId};

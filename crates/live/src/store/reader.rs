@@ -2,10 +2,11 @@
 
 use super::error::while_doing;
 use super::{Origin, STORE_FILE, StoreError, read_origin, rows};
-use evenhand_core::{GpuSet, JobId, Record};
+use evenhand_core::{Command, GpuSet, JobId, LeaseId, Record};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params_from_iter};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Where a job is, for people.
@@ -128,6 +129,24 @@ pub struct Page {
     pub next_after: Option<JobId>,
 }
 
+/// A change that somebody asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Counts from 1.
+    pub number: u64,
+    /// When, in milliseconds since the store was made.
+    pub at_ms: u64,
+    /// The first record that came of it.
+    pub record: u64,
+    /// The name of the token.
+    pub who: String,
+    /// The tenant whose it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// What was asked for.
+    pub what: String,
+}
+
 /// A look into the store, on a connection of its own.
 #[derive(Debug)]
 pub struct Reader {
@@ -188,17 +207,61 @@ impl Reader {
         select.query_row([id.0], job_row).optional().map_err(while_doing("reading a job"))
     }
 
-    /// The youngest job that is called so: by its name, or else by its number.
-    pub fn find(&self, name: &str) -> Result<Option<JobId>, StoreError> {
+    /// The youngest job that is called so: by its name, or else by its number. Only among those of a tenant, if one is named.
+    pub fn find(&self, name: &str, tenant: Option<&str>) -> Result<Option<JobId>, StoreError> {
         let doing = "looking a job up";
-        let select = "SELECT max(id) FROM job WHERE name = ?1";
+        // Numbers beyond those of the database belong to no job.
+        let number: Option<i64> = name.parse().ok();
+        let select = "SELECT max(id) FROM job WHERE name = ?1 AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2))
+             UNION ALL SELECT id FROM job WHERE id = ?3 AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2))";
         let mut select = self.connection.prepare_cached(select).map_err(while_doing(doing))?;
-        let named: Option<u64> = select.query_row([name], |row| row.get(0)).map_err(while_doing(doing))?;
-        match (named, name.parse().ok().map(JobId)) {
-            (Some(id), _) => Ok(Some(JobId(id))),
-            (None, Some(id)) => Ok(self.job(id)?.map(|row| row.id)),
-            (None, None) => Ok(None),
+        let found = select.query_map((name, tenant, number), |row| row.get::<_, Option<u64>>(0));
+        let found = found.map_err(while_doing(doing))?.collect::<Result<Vec<_>, _>>();
+        Ok(found.map_err(while_doing(doing))?.into_iter().flatten().next().map(JobId))
+    }
+
+    /// Whether a tenant has this job.
+    pub fn is_of(&self, job: JobId, tenant: &str) -> Result<bool, StoreError> {
+        let Ok(job) = i64::try_from(job.0) else { return Ok(false) };
+        let select =
+            "SELECT 1 FROM job JOIN tenant ON tenant.id = job.tenant WHERE job.id = ?1 AND tenant.name = ?2";
+        let mut select = self.connection.prepare_cached(select).map_err(while_doing("looking a job up"))?;
+        select.exists((job, tenant)).map_err(while_doing("looking a job up"))
+    }
+
+    /// The leases that a tenant's jobs had up to a record, and have.
+    pub fn leases_of(&self, tenant: &str, until: u64) -> Result<BTreeSet<LeaseId>, StoreError> {
+        let doing = "looking leases up";
+        let select = "SELECT seq, record FROM ledger WHERE seq <= ?2 AND seq IN (SELECT mention.seq FROM mention JOIN job ON job.id = mention.job
+             JOIN tenant ON tenant.id = job.tenant WHERE tenant.name = ?1)";
+        let mut select = self.connection.prepare_cached(select).map_err(while_doing(doing))?;
+        let mut found = select.query((tenant, until)).map_err(while_doing(doing))?;
+        let mut leases = BTreeSet::new();
+        while let Some(row) = found.next().map_err(while_doing(doing))? {
+            let seq = row.get(0).map_err(while_doing(doing))?;
+            let text = row.get_ref(1).and_then(|value| Ok(value.as_str()?)).map_err(while_doing(doing))?;
+            for command in rows::record(seq, text)?.commands {
+                if let Command::Start(lease) = command
+                    && self.is_of(lease.job, tenant)?
+                {
+                    leases.insert(lease.id);
+                }
+            }
         }
+        Ok(leases)
+    }
+
+    /// At most `limit` changes that somebody asked for, after a number, oldest first.
+    pub fn asked(&self, after: u64, limit: usize) -> Result<Vec<Asked>, StoreError> {
+        let doing = "reading who asked";
+        let select =
+            "SELECT number, at, seq, who, tenant, what FROM asked WHERE number > ?1 ORDER BY number LIMIT ?2";
+        let mut select = self.connection.prepare_cached(select).map_err(while_doing(doing))?;
+        let rows = select.query_map((after, limit as u64), |row| {
+            let (number, at_ms, record) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Asked { number, at_ms, record, who: row.get(3)?, tenant: row.get(4)?, what: row.get(5)? })
+        });
+        rows.map_err(while_doing(doing))?.collect::<Result<_, _>>().map_err(while_doing(doing))
     }
 
     /// How many jobs there are in each phase.

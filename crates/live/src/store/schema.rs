@@ -4,7 +4,7 @@ use super::error::{StoreError, while_doing};
 use rusqlite::Connection;
 
 /// One step from each schema to the next; the number of steps taken is the schema's version. Steps that have been released never change.
-const STEPS: &[&str] = &[FIRST];
+const STEPS: &[&str] = &[FIRST, ASKED];
 
 /// `ledger` is the truth. `submission` holds what is not in it: programs and client keys. The others follow from the ledger and are
 /// kept with it in the same transactions, so that lists and explanations need not read all of it.
@@ -26,6 +26,14 @@ CREATE INDEX job_by_tenant ON job (tenant, id);
 CREATE INDEX job_by_name ON job (name, id) WHERE name IS NOT NULL;
 CREATE INDEX job_by_lease ON job (lease) WHERE lease IS NOT NULL;
 CREATE TABLE mention (job INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (job, seq)) STRICT, WITHOUT ROWID;
+";
+
+/// Who asked for which change, in the transactions of the changes themselves; not part of the ledger, which tells what happened and not who
+/// wanted it.
+const ASKED: &str = "
+CREATE TABLE asked (
+    number INTEGER PRIMARY KEY, at INTEGER NOT NULL, seq INTEGER NOT NULL, who TEXT NOT NULL, tenant TEXT, what TEXT NOT NULL
+) STRICT;
 ";
 
 /// Brings a store up to date, or says that it is from the future.

@@ -1,0 +1,82 @@
+//! What every request passes before its handler: who is it, may they, not too fast, and a body of bounded size that arrives in time.
+
+use super::table::Route;
+use super::{BODY_BYTES_MAX, Front, Trouble};
+use crate::access::{Need, Who};
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a body may take to arrive.
+pub(super) const BODY_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The gate of one route.
+#[derive(Clone, Debug)]
+pub(super) struct Gate {
+    pub front: Arc<Front>,
+    pub route: &'static Route,
+}
+
+/// Lets a request through with whoever asks attached to it, or says why not.
+pub(super) async fn pass(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    match check(&gate, request).await {
+        Ok(request) => next.run(request).await,
+        Err(trouble) => trouble.into_response(),
+    }
+}
+
+async fn check(gate: &Gate, request: Request) -> Result<Request, Trouble> {
+    let need = gate.route.need;
+    let access = gate.front.access();
+    // Whatever is shown where nothing is needed is not looked at: health is told to anybody.
+    let who = if need == Need::Nothing { None } else { Some(bearer(&gate.front, request.headers())?) };
+    if !need.is_met_by(who.as_ref()) {
+        let name = who.as_ref().map_or("", |who| &who.name);
+        let message = format!("the token `{name}` may not do this: {} is needed", need.told());
+        return Err(Trouble::new(StatusCode::FORBIDDEN, "forbidden", message));
+    }
+    access.count(who.as_ref()).map_err(Trouble::too_fast)?;
+    let mut request = with_whole_body(request).await?;
+    if let Some(who) = who {
+        request.extensions_mut().insert(who);
+    }
+    Ok(request)
+}
+
+/// Whose token the request shows.
+fn bearer(front: &Front, headers: &HeaderMap) -> Result<Who, Trouble> {
+    let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let Some((scheme, secret)) = shown.and_then(|value| value.split_once(' ')) else {
+        return Err(Trouble::no_token("a token is needed: Authorization: Bearer TOKEN"));
+    };
+    let who = scheme.eq_ignore_ascii_case("bearer").then(|| front.access().identify(secret.trim())).flatten();
+    who.ok_or_else(|| Trouble::no_token("this token is not known here: it may have been revoked or rotated"))
+}
+
+/// Reads the body before the handler does, so that nobody can hold one up by sending slowly.
+async fn with_whole_body(request: Request) -> Result<Request, Trouble> {
+    let too_large = || {
+        let message = format!("the body is too large: {BODY_BYTES_MAX} bytes are allowed");
+        Trouble::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
+    };
+    let (parts, body) = request.into_parts();
+    let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: u64| length > BODY_BYTES_MAX as u64) {
+        return Err(too_large());
+    }
+    let arrived = tokio::time::timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX + 1)).await;
+    let arrived = arrived.map_err(|_| {
+        Trouble::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "the body did not arrive in time")
+    })?;
+    // Either it goes on beyond the limit, or the connection broke, and then nobody hears this.
+    let bytes = arrived.map_err(|_| too_large())?;
+    if bytes.len() > BODY_BYTES_MAX {
+        return Err(too_large());
+    }
+    Ok(Request::from_parts(parts, Body::from(bytes)))
+}

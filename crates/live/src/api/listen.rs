@@ -1,0 +1,48 @@
+//! Connections: so many at a time, and none that dawdles over its headers.
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// Connections that may be open at a time; others wait until one is closed.
+const CONNECTIONS_MAX: usize = 1024;
+
+/// How long the headers of a request may take to arrive, and how long a connection may be idle.
+const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The most that the headers of a request may hold, in bytes.
+const HEADER_BYTES_MAX: usize = 64 * 1024;
+
+/// How long to wait when no connection can be taken, as when there are no more file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Answers on every connection until the process ends.
+pub(super) async fn listen(listener: TcpListener, routes: Router) -> io::Result<()> {
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let place = room.clone().acquire_owned().await.map_err(io::Error::other)?;
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        // Answers are small: they should not wait for company.
+        let _ = stream.set_nodelay(true);
+        let service = TowerToHyperService::new(routes.clone());
+        tokio::spawn(async move {
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEADER_TIME_MAX)
+                .max_buf_size(HEADER_BYTES_MAX)
+                .serve_connection(TokioIo::new(stream), service);
+            // Whoever broke it off knows.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+}

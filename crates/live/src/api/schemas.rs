@@ -1,0 +1,127 @@
+//! The types of the OpenAPI document, by hand: they are few, and the tests hold them to what is really sent.
+
+use serde_json::{Value, json};
+
+/// A type that nobody described may be anything.
+pub(super) fn of(name: &str) -> Value {
+    let described = SCHEMAS.iter().find(|(known, _)| *known == name).map(|(_, schema)| schema);
+    described
+        .map_or_else(|| json!({}), |schema| serde_json::from_str(schema).expect("a test reads every schema"))
+}
+
+/// Every type that is described.
+pub(super) const SCHEMAS: &[(&str, &str)] = &[
+    (
+        "Error",
+        r#"{"type": "object", "required": ["error"], "properties": {"error": {"type": "object", "required": ["code", "message"],
+            "properties": {"code": {"type": "string"}, "message": {"type": "string"}}}}}"#,
+    ),
+    ("Nothing", r#"{"type": "object", "additionalProperties": false}"#),
+    ("Anything", r#"{"type": "object"}"#),
+    (
+        "Health",
+        r#"{"type": "object", "required": ["status", "records", "commits", "jobs", "version"], "properties": {
+            "status": {"type": "string", "enum": ["ok", "mending"]}, "records": {"type": "integer", "minimum": 0},
+            "commits": {"type": "integer", "minimum": 0},
+            "jobs": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}, "version": {"type": "string"}}}"#,
+    ),
+    (
+        "Wanted",
+        r#"{"type": "object", "required": ["argv"], "additionalProperties": false, "properties": {
+            "name": {"type": "string", "minLength": 1, "maxLength": 128}, "tenant": {"type": "string", "minLength": 1, "maxLength": 128},
+            "gpus": {"type": "integer", "minimum": 1}, "models": {"type": "array", "items": {"type": "string"}},
+            "priority": {"type": "integer"}, "steps": {"type": "number", "exclusiveMinimum": 0},
+            "steps_per_second": {"type": "number", "exclusiveMinimum": 0},
+            "after": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+            "argv": {"type": "array", "minItems": 1, "items": {"type": "string"}},
+            "environment": {"type": "object", "additionalProperties": {"type": "string"}}, "folder": {"type": "string"},
+            "limits": {"type": "object", "additionalProperties": false, "properties": {
+                "memory_bytes": {"type": "integer", "minimum": 0}, "cpu_s": {"type": "integer", "minimum": 0},
+                "open_files": {"type": "integer", "minimum": 0}}}}}"#,
+    ),
+    (
+        "Accepted",
+        r#"{"type": "object", "required": ["job", "created"], "properties": {
+            "job": {"type": "integer", "minimum": 0}, "created": {"type": "boolean"}}}"#,
+    ),
+    (
+        "JobRow",
+        r#"{"type": "object", "required": ["id", "tenant", "priority", "gpus", "phase", "submitted_ms", "starts", "crashes", "steps", "attained_ms"],
+            "properties": {"id": {"type": "integer"}, "name": {"type": "string"}, "tenant": {"type": "string"},
+            "priority": {"type": "integer"}, "gpus": {"type": "integer"}, "phase": {"type": "string", "enum": ["queued", "held",
+            "starting", "running", "stopping", "finished", "failed", "cancelled", "retired"]}, "submitted_ms": {"type": "integer"},
+            "started_ms": {"type": "integer"}, "ended_ms": {"type": "integer"}, "lease": {"type": "integer"}, "held": {},
+            "starts": {"type": "integer"}, "crashes": {"type": "integer"}, "steps": {"type": "number"},
+            "attained_ms": {"type": "integer"}, "why": {"type": "string"}}}"#,
+    ),
+    (
+        "Page",
+        r##"{"type": "object", "required": ["jobs"], "properties": {
+            "jobs": {"type": "array", "items": {"$ref": "#/components/schemas/JobRow"}}, "next_after": {"type": "integer"}}}"##,
+    ),
+    (
+        "Explanation",
+        r#"{"type": "object", "required": ["job", "lines"], "properties": {"job": {"type": "integer"}, "lines": {"type": "array",
+            "items": {"type": "object", "required": ["at_s", "text", "times"], "properties": {"at_s": {"type": "number"},
+            "text": {"type": "string"}, "times": {"type": "integer"}}}}}}"#,
+    ),
+    (
+        "Asked",
+        r#"{"type": "object", "required": ["number", "at_ms", "record", "who", "what"], "properties": {"number": {"type": "integer"},
+            "at_ms": {"type": "integer"}, "record": {"type": "integer"}, "who": {"type": "string"}, "tenant": {"type": "string"},
+            "what": {"type": "string"}}}"#,
+    ),
+    (
+        "AskedPage",
+        r##"{"type": "object", "required": ["asked"], "properties": {
+            "asked": {"type": "array", "items": {"$ref": "#/components/schemas/Asked"}}}}"##,
+    ),
+    (
+        "Token",
+        r#"{"type": "object", "required": ["name", "role", "made_ms"], "properties": {"name": {"type": "string"},
+            "role": {"type": "string", "enum": ["read-only", "tenant", "operator", "admin"]}, "tenant": {"type": "string"},
+            "made_ms": {"type": "integer"}}}"#,
+    ),
+    (
+        "Tokens",
+        r##"{"type": "object", "required": ["tokens"], "properties": {
+            "tokens": {"type": "array", "items": {"$ref": "#/components/schemas/Token"}}}}"##,
+    ),
+    (
+        "WantedToken",
+        r#"{"type": "object", "required": ["name", "role"], "additionalProperties": false, "properties": {
+            "name": {"type": "string", "minLength": 1, "maxLength": 64},
+            "role": {"type": "string", "enum": ["read-only", "tenant", "operator", "admin"]},
+            "tenant": {"type": "string", "minLength": 1, "maxLength": 128}}}"#,
+    ),
+    (
+        "NewToken",
+        r#"{"type": "object", "required": ["name", "secret"], "properties": {"name": {"type": "string"}, "secret": {"type": "string"}}}"#,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// The fields that a schema knows.
+    fn fields(name: &str) -> BTreeSet<String> {
+        of(name)["properties"].as_object().into_iter().flat_map(|fields| fields.keys().cloned()).collect()
+    }
+
+    #[test]
+    fn a_submission_with_everything_in_it_has_just_the_fields_of_its_schema() {
+        let full = r#"{"name": "n", "tenant": "t", "gpus": 1, "models": ["m"], "priority": 1, "steps": 1, "steps_per_second": 1, "after": [1],
+            "argv": ["x"], "environment": {"A": "b"}, "folder": "/", "limits": {"memory_bytes": 1, "cpu_s": 1, "open_files": 1}}"#;
+        let wanted: crate::Wanted = serde_json::from_str(full).unwrap();
+        let written = serde_json::to_value(&wanted).unwrap();
+        let written: BTreeSet<String> = written.as_object().unwrap().keys().cloned().collect();
+        assert_eq!(written, fields("Wanted"));
+    }
+
+    #[test]
+    fn every_schema_can_be_read() {
+        assert!(SCHEMAS.iter().all(|(name, _)| of(name)["type"] == "object"));
+    }
+}

@@ -1,0 +1,203 @@
+//! Every address there is, in one table: the router, the authorisation and the OpenAPI document all come from it, so that none of them can
+//! forget one. A new route is a line here.
+
+use super::{Front, audit, document, events, health, jobs, ledger, tokens};
+use crate::access::Need;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use std::sync::Arc;
+
+/// A method of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Looks.
+    Get,
+    /// Makes or changes.
+    Post,
+    /// Puts in place.
+    Put,
+    /// Removes.
+    Delete,
+}
+
+impl Verb {
+    /// As HTTP writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Put => MethodFilter::PUT,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// A whole number from 0 on.
+    Count,
+}
+
+/// A parameter in the query, or in a header.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// What it is called.
+    pub name: &'static str,
+    /// Whether it is a header.
+    pub is_header: bool,
+    /// What it may be.
+    pub kind: Kind,
+    /// What it is for.
+    pub summary: &'static str,
+}
+
+/// What an answer is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    /// A JSON document of this type.
+    Json(&'static str),
+    /// Bytes as they are.
+    Bytes,
+    /// JSON, a document per line.
+    Lines,
+    /// Server-sent events, without end.
+    Events,
+    /// Text that Prometheus reads.
+    Text,
+}
+
+type Make = fn(MethodFilter) -> MethodRouter<Arc<Front>>;
+
+/// An address, for one method.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// The method.
+    pub verb: Verb,
+    /// The path, with its parameters in braces.
+    pub path: &'static str,
+    /// What it takes to use it.
+    pub need: Need,
+    /// What it does.
+    pub summary: &'static str,
+    /// The type of the body that it takes, if it takes one.
+    pub takes: Option<&'static str>,
+    /// What it answers.
+    pub gives: Gives,
+    /// Parameters besides those in the path.
+    pub parameters: &'static [Parameter],
+    make: Make,
+}
+
+impl Route {
+    const fn new(verb: Verb, path: &'static str, need: Need, summary: &'static str, make: Make) -> Self {
+        Self { verb, path, need, summary, takes: None, gives: Gives::Json("Nothing"), parameters: &[], make }
+    }
+
+    const fn takes(self, name: &'static str) -> Self {
+        Self { takes: Some(name), ..self }
+    }
+
+    const fn json(self, name: &'static str) -> Self {
+        Self { gives: Gives::Json(name), ..self }
+    }
+
+    const fn gives(self, gives: Gives) -> Self {
+        Self { gives, ..self }
+    }
+
+    const fn with(self, parameters: &'static [Parameter]) -> Self {
+        Self { parameters, ..self }
+    }
+
+    /// What answers it.
+    pub(super) fn handler(&self) -> MethodRouter<Arc<Front>> {
+        (self.make)(self.verb.filter())
+    }
+
+    /// The parameters in its path.
+    pub fn path_parameters(&self) -> impl Iterator<Item = &'static str> {
+        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+    }
+}
+
+const fn get(path: &'static str, need: Need, summary: &'static str, make: Make) -> Route {
+    Route::new(Verb::Get, path, need, summary, make)
+}
+
+const fn post(path: &'static str, need: Need, summary: &'static str, make: Make) -> Route {
+    Route::new(Verb::Post, path, need, summary, make)
+}
+
+const fn delete(path: &'static str, need: Need, summary: &'static str, make: Make) -> Route {
+    Route::new(Verb::Delete, path, need, summary, make)
+}
+
+const fn text(name: &'static str, summary: &'static str) -> Parameter {
+    Parameter { name, is_header: false, kind: Kind::Text, summary }
+}
+
+const fn count(name: &'static str, summary: &'static str) -> Parameter {
+    Parameter { name, is_header: false, kind: Kind::Count, summary }
+}
+
+const fn header(name: &'static str, kind: Kind, summary: &'static str) -> Parameter {
+    Parameter { name, is_header: true, kind, summary }
+}
+
+const KEY: &[Parameter] = &[header(
+    "idempotency-key",
+    Kind::Text,
+    "Your own name for this submission: the same again is the same job",
+)];
+
+const LISTING: &[Parameter] = &[
+    text("phase", "Only jobs in these phases, separated by commas"),
+    text("tenant", "Only jobs of this tenant"),
+    text("name", "Only jobs of this name"),
+    count("after", "Only jobs after this number"),
+    count("limit", "Jobs at most, 1 to 1000"),
+];
+
+const TAIL: &[Parameter] = &[count("bytes", "Bytes at most")];
+
+const WATCHING: &[Parameter] = &[
+    count("after", "Only records after this number; only new ones if nothing is said"),
+    header("last-event-id", Kind::Count, "The same, as browsers say it when they go on"),
+];
+
+const PAGING: &[Parameter] =
+    &[count("after", "Only entries after this number"), count("limit", "Entries at most, 1 to 1000")];
+
+/// Every route.
+#[rustfmt::skip]
+pub const ROUTES: &[Route] = &[
+    get("/v1/health", Need::Nothing, "How the service is", |at| on(at, health::health)).json("Health"),
+    get("/v1/openapi.json", Need::Look, "This document", |at| on(at, document::document)).json("Anything"),
+    get("/v1/jobs", Need::Look, "Lists jobs by number, a page at a time", |at| on(at, jobs::list)).with(LISTING).json("Page"),
+    post("/v1/jobs", Need::Work, "Submits a job", |at| on(at, jobs::submit)).with(KEY).takes("Wanted").json("Accepted"),
+    get("/v1/jobs/{job}", Need::Look, "One job, by number or name", |at| on(at, jobs::one)).json("JobRow"),
+    delete("/v1/jobs/{job}", Need::Work, "Ends a job", |at| on(at, jobs::cancel)).json("Accepted"),
+    post("/v1/jobs/{job}/cancel", Need::Work, "Ends a job", |at| on(at, jobs::cancel)).json("Accepted"),
+    post("/v1/jobs/{job}/hold", Need::Work, "Stops a job and keeps it", |at| on(at, jobs::hold)).json("Accepted"),
+    post("/v1/jobs/{job}/release", Need::Work, "Lets a job go on", |at| on(at, jobs::release)).json("Accepted"),
+    get("/v1/jobs/{job}/explain", Need::Look, "What happened to a job, and why", |at| on(at, jobs::explain)).json("Explanation"),
+    get("/v1/jobs/{job}/output", Need::Look, "The last of what a job printed", |at| on(at, jobs::output)).with(TAIL).gives(Gives::Bytes),
+    get("/v1/events", Need::Look, "The ledger as it grows", |at| on(at, events::watch)).with(WATCHING).gives(Gives::Events),
+    get("/v1/ledger", Need::LookAround, "The whole ledger", |at| on(at, ledger::export)).gives(Gives::Lines),
+    get("/v1/audit", Need::Operate, "Who asked for which change", |at| on(at, audit::list)).with(PAGING).json("AskedPage"),
+    get("/v1/tokens", Need::Administer, "Lists tokens, without their secrets", |at| on(at, tokens::list)).json("Tokens"),
+    post("/v1/tokens", Need::Administer, "Makes a token", |at| on(at, tokens::add)).takes("WantedToken").json("NewToken"),
+    delete("/v1/tokens/{token}", Need::Administer, "Makes a token useless", |at| on(at, tokens::revoke)),
+    post("/v1/tokens/{token}/rotate", Need::Administer, "Gives a token a new secret", |at| on(at, tokens::rotate)).json("NewToken"),
+];
