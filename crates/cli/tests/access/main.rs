@@ -1,0 +1,10 @@
+//! The door of the service from outside: every role at every route, tenants among each other, and people who mean harm.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod fuzz;
+mod hostile;
+mod roles;
+mod server;
+mod tenants;
+mod tokens;
