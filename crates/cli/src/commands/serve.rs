@@ -5,7 +5,7 @@ use crate::live_args::{Serve, Supervise};
 use crate::{inputs, output};
 use anyhow::{Context, Result};
 use evenhand_core::{Choice, GpuId, Span};
-use evenhand_live::access::{Access, Tokens, make_own_token};
+use evenhand_live::access::{Access, OWN_TOKEN_FILE, Tokens, make_own_token};
 use evenhand_live::api::{Front, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
@@ -53,6 +53,11 @@ pub fn run(args: &Serve) -> Result<()> {
         }
     })?;
     output::note(&format!("listening at http://{address}, with everything in {}", state.display()));
+    if args.state.is_some() {
+        // Clients look for a token where the state usually is.
+        let token = state.join(OWN_TOKEN_FILE);
+        output::note(&format!("clients need: export EVENHAND_TOKEN=$(cat {})", token.display()));
+    }
     service.run().map_err(refused)
 }
 

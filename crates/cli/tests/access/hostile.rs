@@ -87,10 +87,10 @@ fn who_dawdles_is_cut_off_and_holds_nobody_up() {
         stream.write_all(text.as_bytes()).unwrap();
         stream
     };
-    let mut headers: Vec<_> = (0..200).map(|_| begin("GET /v1/health HTTP/1.1\r\nhost: x\r\n")).collect();
+    let mut headers: Vec<_> = (0..100).map(|_| begin("GET /v1/health HTTP/1.1\r\nhost: x\r\n")).collect();
     let head = format!("POST /v1/jobs HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n", server.admin);
     let mut bodies: Vec<_> =
-        (0..200).map(|_| begin(&format!("{head}content-length: 100\r\n\r\n{{"))).collect();
+        (0..100).map(|_| begin(&format!("{head}content-length: 100\r\n\r\n{{"))).collect();
     let clock = Clock::start();
     assert_eq!(server.get("/v1/jobs", &server.admin).status, 200);
     assert!(clock.now() < Time(5_000), "others are answered meanwhile");
@@ -100,6 +100,12 @@ fn who_dawdles_is_cut_off_and_holds_nobody_up() {
     let mut rest = Vec::new();
     headers[0].read_to_end(&mut rest).unwrap();
     assert!(clock.now() < Time(25_000), "cut off in time");
+    // More than may be open at a time: whoever comes after them waits until they are cut off, and no longer.
+    let crowd: Vec<_> = (0..600).map(|_| begin("GET /v1/health HTTP/1.1\r\n")).collect();
+    let clock = Clock::start();
+    assert_eq!(server.get("/v1/jobs", &server.admin).status, 200);
+    assert!(clock.now() > Time(1_000) && clock.now() < Time(28_000), "{:?}", clock.now());
+    drop(crowd);
 }
 
 #[test]

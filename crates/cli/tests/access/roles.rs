@@ -2,7 +2,7 @@
 
 use crate::server::{Ask, Server};
 use evenhand_live::access::{Need, Role};
-use evenhand_live::api::ROUTES;
+use evenhand_live::api::{ROUTES, Verb};
 
 /// What the table means, written down a second time.
 fn may(role: Role, need: Need) -> bool {
@@ -47,4 +47,27 @@ fn whoever_only_reads_for_a_tenant_sees_that_tenant_alone() {
     assert_eq!(server.get(&format!("/v1/jobs/{job}"), &reads).status, 404);
     assert_eq!(server.get("/v1/ledger", &reads).status, 403);
     assert_eq!(server.get("/v1/jobs", &reads).json()["jobs"], serde_json::json!([]));
+}
+
+#[test]
+fn no_route_tells_a_tenant_of_another() {
+    let server = Server::start("tells", &[]);
+    let vision = server.token("v", "tenant", Some("vision"));
+    server.submit(&vision, &serde_json::json!({}));
+    let other = server.submit(&server.admin, &serde_json::json!({"tenant": "speech", "name": "hush-hush"}));
+    for route in ROUTES.iter().filter(|route| route.verb == Verb::Get) {
+        // By name and by number; what is not a job's is not found, which is as well.
+        for name in ["hush-hush", &other.to_string(), "0", "speech"] {
+            let part =
+                |part: &'static str| if part.starts_with('{') { name.to_owned() } else { part.to_owned() };
+            let path = route.path.split('/').map(part).collect::<Vec<_>>().join("/");
+            for query in ["", "?after=0"] {
+                let answer = server.get(&format!("{path}{query}"), &vision);
+                // A refusal may repeat what was asked for.
+                let is_told = answer.status < 300
+                    && ["hush-hush", "speech"].iter().any(|word| answer.body.contains(word));
+                assert!(!is_told, "{path}{query}: {answer:?}");
+            }
+        }
+    }
 }

@@ -19,7 +19,7 @@ const WAITING_MAX: usize = 2048;
 const IDLE_READERS_MAX: usize = 8;
 
 /// People who may watch events at a time: each keeps a connection for good, and others need some too.
-const WATCHERS_MAX: usize = 512;
+const WATCHERS_MAX: usize = 256;
 
 /// The front of the service.
 #[derive(Debug)]

@@ -10,8 +10,9 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// Connections that may be open at a time; others wait until one is closed.
-const CONNECTIONS_MAX: usize = 1024;
+/// Connections that may be open at a time; others wait until one is closed. A process may often have 1024 files open, and jobs and the
+/// store need theirs.
+const CONNECTIONS_MAX: usize = 512;
 
 /// How long the headers of a request may take to arrive, and how long a connection may be idle.
 const HEADER_TIME_MAX: Duration = Duration::from_secs(10);
