@@ -54,3 +54,21 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_what_it_has() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(FIRST).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        connection.execute("INSERT INTO ledger (seq, record) VALUES (1, 'kept')", []).unwrap();
+        migrate(&mut connection).unwrap();
+        let count = |table: &str| -> u64 {
+            connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+        };
+        assert_eq!((count("ledger"), count("asked")), (1, 0));
+    }
+}
