@@ -53,9 +53,9 @@ pub fn run(args: &Serve) -> Result<()> {
         }
     })?;
     output::note(&format!("listening at http://{address}, with everything in {}", state.display()));
-    if args.state.is_some() {
-        // Clients look for a token where the state usually is.
-        let token = state.join(OWN_TOKEN_FILE);
+    let token = state.join(OWN_TOKEN_FILE);
+    // Clients look for a token where the state usually is.
+    if args.state.is_some() && token.exists() {
         output::note(&format!("clients need: export EVENHAND_TOKEN=$(cat {})", token.display()));
     }
     service.run().map_err(refused)
