@@ -115,7 +115,7 @@ fn a_report_of_a_ledger_says_what_the_run_said() {
     assert_eq!(untimed(&run), untimed(&report));
     assert_eq!(Folder(folder.0.join("out")).names(), ["ledger.jsonl", "report.html"]);
     let text = folder.done("report out/ledger.jsonl --out page.html").stdout;
-    assert!(text.contains("las, seed 1") && text.contains("language"), "{text}");
+    assert!(text.contains("promise, seed 1") && text.contains("language"), "{text}");
     assert!(folder.read("page.html").contains("</html>"));
 }
 
