@@ -141,10 +141,10 @@ mod tests {
     use super::*;
     use evenhand_core::Weight;
 
-    fn quota(gpus: u32) -> Option<PerModel<GpuCount>> {
+    fn quota(gpus: u32) -> PerModel<GpuCount> {
         let mut quota = PerModel::all(GpuCount::ZERO);
         quota.0[0] = GpuCount(gpus);
-        Some(quota)
+        quota
     }
 
     #[test]
@@ -162,9 +162,9 @@ mod tests {
         let asked = [(TenantId(1), 100.0), (TenantId(2), 100.0), (TenantId(3), 100.0)];
         let shares = |tenants: &Tenants| Entitled::new(tenants, Between::Tenants).shares(&asked, 16.0);
         assert_eq!(shares(&tenants), [6.0, 6.0, 4.0]);
-        tenants.put(Tenant { limit: quota(2), ..tenant(1, Some(0)) });
+        tenants.put(Tenant { limit: Some(quota(2)), ..tenant(1, Some(0)) });
         assert_eq!(shares(&tenants), [2.0, 10.0, 4.0]);
-        tenants.put(Tenant { guaranteed: quota(10), ..tenant(3, None) });
+        tenants.put(Tenant { guaranteed: Some(quota(10)), ..tenant(3, None) });
         assert_eq!(shares(&tenants), [2.0, 4.0, 10.0]);
     }
 

@@ -287,8 +287,8 @@ mod tests {
     fn a_heavier_job_has_more_until_it_runs_as_fast_as_alone() {
         let tenants = tenants();
         let entitled = Entitled::new(&tenants, Between::Jobs);
-        let mut fluid = Fluid::default();
-        fluid.members = vec![member(0, 1, 0, 60.0, 0.0), member(1, 1, 1, 60.0, 0.0)];
+        let members = vec![member(0, 1, 0, 60.0, 0.0), member(1, 1, 1, 60.0, 0.0)];
+        let mut fluid = Fluid { members, ..Fluid::default() };
         // Three quarters of the GPU until 80 s; the other has had 20 s by then and is alone.
         let found = fluid.finishes(GpuCount(1), &entitled);
         assert!((found[0] - 80.0).abs() < 1e-6 && (found[1] - 120.0).abs() < 1e-6, "{found:?}");
@@ -302,9 +302,9 @@ mod tests {
     fn between_tenants_more_jobs_bring_no_more() {
         let tenants = tenants();
         let entitled = Entitled::new(&tenants, Between::Tenants);
-        let mut fluid = Fluid::default();
-        fluid.members = vec![member(0, 1, 0, 60.0, 0.0)];
-        fluid.members.extend((1..4).map(|job| member(job, 1, 1, 20.0, 0.0)));
+        let mut members = vec![member(0, 1, 0, 60.0, 0.0)];
+        members.extend((1..4).map(|job| member(job, 1, 1, 20.0, 0.0)));
+        let fluid = Fluid { members, ..Fluid::default() };
         // Three quarters of the GPU for the heavy one, a twelfth for each of the three others.
         let found = fluid.finishes(GpuCount(1), &entitled);
         assert!((found[0] - 80.0).abs() < 1e-6 && (found[1] - 120.0).abs() < 1e-6, "{found:?}");
