@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// An auction that is open.
+#[derive(Clone)]
 pub(crate) struct Bidding {
     /// When it closes.
     pub until: Time,

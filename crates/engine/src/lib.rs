@@ -11,12 +11,14 @@ mod gather;
 mod intake;
 mod leases;
 mod nodes;
+mod rehearse;
 mod replay;
 mod round;
 mod seats;
 mod sharing;
 mod state;
 
+pub use rehearse::{Rehearsal, RehearsedStart, RehearsedStop};
 pub use replay::{Difference, ReplayError, Replayed, repeat, replay};
 
 use evenhand_core::{

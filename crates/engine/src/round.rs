@@ -42,7 +42,7 @@ impl Engine {
         }
     }
 
-    fn decide(&mut self, occasion: Occasion, step: &mut Step) {
+    pub(crate) fn decide(&mut self, occasion: Occasion, step: &mut Step) {
         self.state.round = Round(self.state.round.0 + 1);
         self.state.early_due = None;
         self.state.decided = Some(self.state.now);

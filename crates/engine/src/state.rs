@@ -13,6 +13,7 @@ use evenhand_core::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+#[derive(Clone)]
 pub(crate) struct State {
     pub now: Time,
     pub round: Round,
