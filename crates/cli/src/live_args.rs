@@ -32,9 +32,9 @@ pub struct Serve {
     /// Pretended GPUs in a node [default: 8]
     #[arg(long, value_name = "N", requires = "fake_gpus")]
     pub gpus_per_node: Option<u8>,
-    /// Who decides (see `evenhand policies`)
-    #[arg(long, value_name = "NAME", default_value = evenhand_policies::DEFAULT_POLICY)]
-    pub policy: String,
+    /// Who decides (see `evenhand policies`) [default: whoever did before; promise in a new state folder]
+    #[arg(long, value_name = "NAME")]
+    pub policy: Option<String>,
     /// A parameter of the policy; may be given several times
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
@@ -246,8 +246,7 @@ pub struct Cancel {
 #[derive(Debug, Args)]
 pub struct Backup {
     /// The file to write
-    #[arg(short, long, value_name = "FILE")]
-    pub out: PathBuf,
+    pub file: PathBuf,
     /// The state folder of the service, which may be running [default: as for `serve`]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,

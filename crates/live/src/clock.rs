@@ -31,6 +31,22 @@ impl Clock {
     }
 }
 
+/// Measures how long something takes, for figures only: nothing is decided by it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts one.
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Microseconds since then.
+    pub fn elapsed_us(self) -> u64 {
+        self.0.elapsed().as_micros() as u64
+    }
+}
+
 /// Milliseconds of the system clock since 1970. It can jump, so it is read only to begin with.
 pub fn system_ms() -> u64 {
     let time = clock_gettime(ClockId::Realtime);

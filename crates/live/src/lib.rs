@@ -16,7 +16,7 @@ mod service;
 pub mod store;
 mod world;
 
-pub use clock::{Clock, system_ms};
+pub use clock::{Clock, Stopwatch, system_ms};
 pub use local::{
     ABILITIES as LOCAL_ABILITIES, Devices, FoundGpus, GpuError, LocalRunner, SUPERVISE, SupervisorCommand,
     find_gpus, output_file, supervise,
@@ -24,5 +24,8 @@ pub use local::{
 pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};
 pub use request::{Answer, Asker, DEFAULT_TENANT, Refusal, Request, Wanted, Wish};
 pub use runner::{Ending, LiveJob, Runner, Seen};
-pub use service::{MakeEngine, MakeRunner, Service, ServiceConfig, ServiceError, Vitals};
+pub use service::{
+    DURATION_BOUNDS_US, Durations, Fleet, MakeEngine, MakeRunner, Service, ServiceConfig, ServiceError,
+    Vitals,
+};
 pub use world::{Arrival, EXPIRY_GRACE, Mail, Remembered, Setting, World};

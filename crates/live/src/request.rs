@@ -2,7 +2,9 @@
 
 use crate::program::Program;
 use evenhand_core::{Choice, JobId, NodeId, Tenant};
+use evenhand_engine::Rehearsal;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// A job as its submitter describes it.
@@ -71,6 +73,8 @@ pub enum Wish {
     Return(NodeId),
     /// Another policy decides from now on.
     ChangePolicy(Choice),
+    /// Say what another policy would change, and change nothing.
+    Rehearse(Choice),
     /// A tenant appears, or its weight or quota changes. Its number is taken from its name if that is known.
     ChangeTenant(Box<Tenant>),
 }
@@ -85,6 +89,7 @@ impl Wish {
             Self::Release(job) => format!("release job {}", job.0),
             Self::Drain(node) => format!("drain node {}", node.0),
             Self::Return(node) => format!("return node {}", node.0),
+            Self::Rehearse(choice) => format!("rehearse policy {}", choice.name),
             Self::ChangePolicy(choice) => format!("change policy to {}", choice.name),
             Self::ChangeTenant(tenant) => format!("change tenant {}", tenant.name),
         }
@@ -92,7 +97,7 @@ impl Wish {
 }
 
 /// What came of it. Whatever is said here is on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The job is accepted; `created` is false if it was before.
     Job {
@@ -103,6 +108,8 @@ pub enum Answer {
     },
     /// It is done.
     Done,
+    /// What another policy would change.
+    Rehearsed(Arc<Rehearsal>),
 }
 
 /// Why it was not done.

@@ -13,10 +13,10 @@ pub fn run(args: &Backup) -> Result<()> {
     if !state.join(store::STORE_FILE).exists() {
         return Err(wrong("--state", format!("there is no ledger in {}", state.display())));
     }
-    if args.out.exists() {
-        return Err(wrong("--out", format!("{} is there already", args.out.display())));
+    if args.file.exists() {
+        return Err(wrong(args.file.display(), "it is there already"));
     }
-    store::backup(&state, &args.out)?;
-    store::verify(&args.out)?;
-    output::say(&format!("{}", args.out.display()))
+    store::backup(&state, &args.file)?;
+    store::verify(&args.file)?;
+    output::say(&format!("{}", args.file.display()))
 }

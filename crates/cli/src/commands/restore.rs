@@ -12,8 +12,11 @@ use std::fs::File;
 pub fn run(args: &Restore) -> Result<()> {
     let state = state_folder(args.state.as_deref())?;
     let target = state.join(store::STORE_FILE);
-    if target.exists() {
-        return Err(wrong("--state", format!("{} has a ledger already", state.display())));
+    // The log of a ledger that is gone would be taken for that of the copy.
+    let log = state.join(format!("{}-wal", store::STORE_FILE));
+    if target.exists() || log.exists() {
+        let what = format!("{} has a ledger already, and a service may be using it", state.display());
+        return Err(wrong("--state", format!("{what}; move it away or name another folder")));
     }
     store::verify(&args.file).map_err(|error| wrong(args.file.display(), error))?;
     output::make_folder(&state)?;

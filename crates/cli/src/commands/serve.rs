@@ -16,7 +16,7 @@ use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// The file in the state folder that says where the server listens.
 pub const ADDRESS_FILE: &str = "address";
@@ -35,23 +35,9 @@ pub fn run(args: &Serve) -> Result<()> {
     let listener =
         TcpListener::bind(args.listen).with_context(|| format!("{} cannot be listened at", args.listen))?;
     let address = listener.local_addr()?;
-    let (last, shown) = Front::channel();
-    let told = Box::new(move |seq| {
-        // Nobody may be listening.
-        last.send_replace(seq);
-    });
-    let mut service = Service::open(config, inbox, told).map_err(refused)?;
-    make_own_token(&state)?;
-    let access = Access::open(&state, args.requests_per_second)?;
-    let front = Arc::new(Front::new(state.clone(), tell, service.vitals(), shown, access));
+    let mut service = listen(config, inbox, tell, listener, args.requests_per_second)?;
     tell_address(&state, &address.to_string())
         .with_context(|| format!("{} cannot be written", state.display()))?;
-    std::thread::Builder::new().name("front".to_owned()).spawn(move || {
-        if let Err(error) = serve(front, listener) {
-            output::note(&format!("error: requests cannot be answered any more: {error}"));
-            std::process::exit(1);
-        }
-    })?;
     output::note(&format!("listening at http://{address}, with everything in {}", state.display()));
     let token = state.join(OWN_TOKEN_FILE);
     // Clients look for a token where the state usually is.
@@ -59,6 +45,33 @@ pub fn run(args: &Serve) -> Result<()> {
         output::note(&format!("clients need: export EVENHAND_TOKEN=$(cat {})", token.display()));
     }
     service.run().map_err(refused)
+}
+
+/// Opens the service, and answers requests for it on threads of their own.
+pub fn listen(
+    config: ServiceConfig,
+    inbox: Receiver<Mail>,
+    tell: Sender<Mail>,
+    listener: TcpListener,
+    requests_per_second: f64,
+) -> Result<Service> {
+    let state = config.state.clone();
+    let (last, shown) = Front::channel();
+    let told = Box::new(move |seq| {
+        // Nobody may be listening.
+        last.send_replace(seq);
+    });
+    let service = Service::open(config, inbox, told).map_err(refused)?;
+    make_own_token(&state)?;
+    let access = Access::open(&state, requests_per_second)?;
+    let front = Arc::new(Front::new(state, tell, service.vitals(), shown, access));
+    std::thread::Builder::new().name("front".to_owned()).spawn(move || {
+        if let Err(error) = serve(front, listener) {
+            output::note(&format!("error: requests cannot be answered any more: {error}"));
+            std::process::exit(1);
+        }
+    })?;
+    Ok(service)
 }
 
 /// Says where the server listens, all at once: nobody reads half an address.
@@ -126,7 +139,11 @@ fn setup(args: &Serve) -> Result<Setup> {
     if args.round == Span::ZERO {
         return Err(InputError::field(0, "--round", "0s", "a round takes time").into());
     }
-    let mut setup = Setup { policy: inputs::only(&args.policy, &args.set)?, ..Setup::default() };
+    if args.policy.is_none() && !args.set.is_empty() {
+        return Err(wrong("--set", "of which policy? Give --policy too"));
+    }
+    let policy = args.policy.as_deref().unwrap_or(evenhand_policies::DEFAULT_POLICY);
+    let mut setup = Setup { policy: inputs::only(policy, &args.set)?, ..Setup::default() };
     setup.placer = args.placer.as_deref().map_or(setup.placer, Choice::named);
     setup.engine.round = args.round;
     setup.engine.early_round_min = args.early_round;
@@ -161,6 +178,7 @@ fn config(
         make_engine: Box::new(|header| engine_for(header).map_err(|error| error.to_string())),
         make_runner: Box::new(make_runner),
         queue_max: args.queue_max,
+        keep_policy: args.policy.is_none(),
         ledger_bytes_max: args.ledger_max.map(|megabytes| u64::from(megabytes) << 20),
     }
 }

@@ -1,6 +1,7 @@
 //! What every handler needs: a way to ask the engine, and a way to look into the store.
 
 use super::Trouble;
+use super::metrics::Requests;
 use crate::access::{Access, Who};
 use crate::request::{Answer, Asker, Refusal, Request, Wish};
 use crate::service::Vitals;
@@ -32,6 +33,8 @@ pub struct Front {
     last: watch::Receiver<u64>,
     access: Access,
     watchers: Arc<Semaphore>,
+    requests: Requests,
+    tenants: tokio::sync::Mutex<()>,
 }
 
 impl Front {
@@ -43,8 +46,10 @@ impl Front {
         last: watch::Receiver<u64>,
         access: Access,
     ) -> Self {
+        let (waiting, idle) = (Arc::default(), Mutex::default());
         let watchers = Arc::new(Semaphore::new(WATCHERS_MAX));
-        Self { state, inbox, waiting: Arc::default(), idle: Mutex::default(), vitals, last, access, watchers }
+        let (requests, tenants) = (Requests::default(), tokio::sync::Mutex::default());
+        Self { state, inbox, waiting, idle, vitals, last, access, watchers, requests, tenants }
     }
 
     /// A pair to tell the front how far the ledger is.
@@ -105,6 +110,15 @@ impl Front {
 
     pub(super) fn vitals(&self) -> &Vitals {
         &self.vitals
+    }
+
+    pub(super) fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// Held by whoever reads a tenant in order to change it.
+    pub(super) async fn tenants_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.tenants.lock().await
     }
 
     pub(super) fn state(&self) -> &std::path::Path {

@@ -13,8 +13,12 @@ mod health;
 mod jobs;
 mod ledger;
 mod listen;
+mod metrics;
+mod nodes;
+mod policies;
 mod schemas;
 mod table;
+mod tenants;
 mod tokens;
 
 pub use audit::AskedPage;
@@ -23,7 +27,10 @@ pub use error::Trouble;
 pub use front::Front;
 pub use health::Health;
 pub use jobs::Accepted;
+pub use nodes::{NodeList, NodeRow};
+pub use policies::{Change, DryRun, ParameterRow, PolicyList, PolicyRow, PolicySettings};
 pub use table::{Gives, Kind, Parameter, ROUTES, Route, Verb};
+pub use tenants::{Quota, TenantChange, TenantList, TenantRow};
 pub use tokens::{Nothing, TokenList};
 
 use axum::Router;
@@ -50,6 +57,7 @@ fn routes(front: Arc<Front>) -> Router {
         .fold(Router::new(), add)
         .fallback(error::no_such_address)
         .method_not_allowed_fallback(error::no_such_method)
+        .layer(from_fn_with_state(front.clone(), metrics::count))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(front)
 }

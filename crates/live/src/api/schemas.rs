@@ -66,6 +66,29 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
             "text": {"type": "string"}, "times": {"type": "integer"}}}}}}"#,
     ),
     (
+        "TenantChange",
+        r#"{"type": "object", "additionalProperties": false, "properties": {"weight": {"type": "number", "exclusiveMinimum": 0},
+            "group": {"type": "string"}, "limit": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+            "guaranteed": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}}}"#,
+    ),
+    (
+        "PolicySettings",
+        r#"{"type": "object", "additionalProperties": false, "properties": {
+            "parameters": {"type": "object", "additionalProperties": {"type": "string"}}}}"#,
+    ),
+    (
+        "Nodes",
+        r#"{"type": "object", "required": ["nodes"], "properties": {"nodes": {"type": "array", "items": {"type": "object"}}}}"#,
+    ),
+    (
+        "Tenants",
+        r#"{"type": "object", "required": ["tenants"], "properties": {"tenants": {"type": "array", "items": {"type": "object"}}}}"#,
+    ),
+    (
+        "Policies",
+        r#"{"type": "object", "required": ["policies"], "properties": {"policies": {"type": "array", "items": {"type": "object"}}}}"#,
+    ),
+    (
         "Asked",
         r#"{"type": "object", "required": ["number", "at_ms", "record", "who", "what"], "properties": {"number": {"type": "integer"},
             "at_ms": {"type": "integer"}, "record": {"type": "integer"}, "who": {"type": "string"}, "tenant": {"type": "string"},

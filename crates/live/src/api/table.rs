@@ -1,7 +1,9 @@
 //! Every address there is, in one table: the router, the authorisation and the OpenAPI document all come from it, so that none of them can
 //! forget one. A new route is a line here.
 
-use super::{Front, audit, document, events, health, jobs, ledger, tokens};
+use super::{
+    Front, audit, document, events, health, jobs, ledger, metrics, nodes, policies, tenants, tokens,
+};
 use crate::access::Need;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use std::sync::Arc;
@@ -195,6 +197,15 @@ pub const ROUTES: &[Route] = &[
     get("/v1/jobs/{job}/output", Need::Look, "The last of what a job printed", |at| on(at, jobs::output)).with(TAIL).gives(Gives::Bytes),
     get("/v1/events", Need::Look, "The ledger as it grows", |at| on(at, events::watch)).with(WATCHING).gives(Gives::Events),
     get("/v1/ledger", Need::LookAround, "The whole ledger", |at| on(at, ledger::export)).gives(Gives::Lines),
+    get("/v1/nodes", Need::LookAround, "Lists nodes and what runs on them", |at| on(at, nodes::list)).json("Nodes"),
+    post("/v1/nodes/{node}/drain", Need::Operate, "Lets nothing new start on a node", |at| on(at, nodes::drain)).json("Anything"),
+    post("/v1/nodes/{node}/return", Need::Operate, "Lets a node be used again", |at| on(at, nodes::restore)).json("Anything"),
+    get("/v1/tenants", Need::LookAround, "Lists tenants: what they may have, hold and had", |at| on(at, tenants::list)).json("Tenants"),
+    post("/v1/tenants/{tenant}", Need::Operate, "Sets weight, group and quotas of a tenant", |at| on(at, tenants::change)).takes("TenantChange").json("Anything"),
+    get("/v1/policies", Need::Look, "Lists policies, and which one decides", |at| on(at, policies::list)).json("Policies"),
+    post("/v1/policies/{policy}/use", Need::Operate, "Lets another policy decide from now on", |at| on(at, policies::choose)).takes("PolicySettings").json("Anything"),
+    post("/v1/policies/{policy}/dry-run", Need::Operate, "What another policy would change now", |at| on(at, policies::dry_run)).takes("PolicySettings").json("Anything"),
+    get("/v1/metrics", Need::LookAround, "Figures for Prometheus", |at| on(at, metrics::metrics)).gives(Gives::Text),
     get("/v1/audit", Need::Operate, "Who asked for which change", |at| on(at, audit::list)).with(PAGING).json("AskedPage"),
     get("/v1/tokens", Need::Administer, "Lists tokens, without their secrets", |at| on(at, tokens::list)).json("Tokens"),
     post("/v1/tokens", Need::Administer, "Makes a token", |at| on(at, tokens::add)).takes("WantedToken").json("NewToken"),

@@ -5,8 +5,8 @@ use crate::runner::LiveJob;
 use crate::store::{Batch, StoreError, Submission};
 use crate::world::World;
 use evenhand_core::{
-    Event, GpuCount, Health, JobId, JobSpec, ModelFilter, ModelIndex, Node, NodeId, PerModel, Priority, Rate,
-    Snapshot, Tenant, TenantId, Work, nearest,
+    Choice, Event, GpuCount, Health, JobId, JobSpec, ModelFilter, ModelIndex, Node, NodeId, PerModel,
+    Priority, Rate, Snapshot, Tenant, TenantId, Time, Work, nearest,
 };
 use evenhand_engine::Engine;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ impl From<Refusal> for Taken {
 
 /// All that is needed to judge a wish.
 pub(super) struct Intake<'a, 'b> {
-    pub engine: &'a Engine,
+    pub now: Time,
+    pub engine: &'a mut Engine,
     pub batch: &'a mut Batch<'b>,
     pub world: &'a mut World,
     pub next_job: &'a mut JobId,
@@ -57,9 +58,13 @@ impl Intake<'_, '_> {
             Wish::ChangePolicy(choice) if self.engine.knows_policy(&choice) => {
                 Ok(done(Event::PolicyChanged(choice)))
             }
-            Wish::ChangePolicy(choice) => {
-                invalid(format!("policy is {}: there is none, or not with these parameters", choice.name))
-            }
+            Wish::ChangePolicy(choice) => no_policy(&choice),
+            Wish::Rehearse(choice) => match self.engine.rehearse(self.now, &choice) {
+                Some(found) => {
+                    Ok(Taken { events: Vec::new(), answer: Ok(Answer::Rehearsed(Arc::new(found))) })
+                }
+                None => no_policy(&choice),
+            },
             Wish::ChangeTenant(tenant) => self.tenant(*tenant),
         };
         Ok(taken.unwrap_or_else(Taken::from))
@@ -169,6 +174,10 @@ fn done(event: Event) -> Taken {
 
 fn invalid<T>(what: String) -> Result<T, Refusal> {
     Err(Refusal::Invalid(what))
+}
+
+fn no_policy<T>(choice: &Choice) -> Result<T, Refusal> {
+    invalid(format!("policy is {}: there is none, or not with these parameters", choice.name))
 }
 
 fn check_name(field: &str, name: &str) -> Result<(), Refusal> {

@@ -5,8 +5,12 @@
 //! what is on disk.
 
 mod intake;
+mod promises;
 mod recovery;
 mod turn;
+mod vitals;
+
+pub use vitals::{DURATION_BOUNDS_US, Durations, Fleet, Vitals};
 
 use crate::clock::{Clock, system_ms};
 use crate::request::Refusal;
@@ -15,10 +19,11 @@ use crate::store::{Origin, Store, StoreError};
 use crate::world::{Arrival, Mail, Setting, World};
 use evenhand_core::{BackendError, Choice, GpuModel, Header, JobId, Node};
 use evenhand_engine::Engine;
+use promises::Promises;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use thiserror::Error;
@@ -45,6 +50,8 @@ pub struct ServiceConfig {
     pub queue_max: u64,
     /// How large the ledger may grow, in bytes.
     pub ledger_bytes_max: Option<u64>,
+    /// Whether the policy of the ledger goes on, whatever the header says.
+    pub keep_policy: bool,
 }
 
 /// Why the service cannot begin or go on.
@@ -95,19 +102,6 @@ pub enum ServiceError {
     },
 }
 
-/// What others may know of the service at any time, without asking it.
-#[derive(Debug, Default)]
-pub struct Vitals {
-    /// The number of the last record on disk.
-    pub last: AtomicU64,
-    /// What time it is at that record, in milliseconds.
-    pub now_ms: AtomicU64,
-    /// Whether new work is refused because the store cannot be written.
-    pub mending: std::sync::atomic::AtomicBool,
-    /// Batches written.
-    pub commits: AtomicU64,
-}
-
 /// The service.
 pub struct Service {
     engine: Engine,
@@ -118,6 +112,8 @@ pub struct Service {
     next_job: JobId,
     queue_max: u64,
     ledger_bytes_max: Option<u64>,
+    policy: Choice,
+    promises: Promises,
     vitals: Arc<Vitals>,
     told: Box<dyn Fn(u64) + Send>,
     // Held until the service ends: another server keeps out as long as this file is locked.
@@ -132,8 +128,8 @@ impl Service {
         inbox: Receiver<Mail>,
         told: Box<dyn Fn(u64) + Send>,
     ) -> Result<Self, ServiceError> {
-        let ServiceConfig { state, setting, header, make_engine, make_runner, queue_max, ledger_bytes_max } =
-            config;
+        let ServiceConfig { state, setting, header, make_engine, make_runner, .. } = config;
+        let (queue_max, ledger_bytes_max) = (config.queue_max, config.ledger_bytes_max);
         let files = |source| ServiceError::Files { path: state.clone(), source };
         // Programs of jobs may carry secrets in their environment.
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&state).map_err(files)?;
@@ -163,12 +159,17 @@ impl Service {
             make_engine,
             queue_max,
             ledger_bytes_max,
+            policy: found.policy,
+            promises: found.promises,
             vitals,
             told,
             _lock: lock,
         };
         (service.told)(service.store.last());
-        service.use_policy(&found.policy, wanted)?;
+        service.publish();
+        if !config.keep_policy {
+            service.use_policy(wanted)?;
+        }
         Ok(service)
     }
 
@@ -189,9 +190,15 @@ impl Service {
         Ok(())
     }
 
+    /// Tells others of the machines, who decides, and how promises were kept.
+    fn publish(&self) {
+        self.vitals.set_fleet(Fleet::new(&self.engine.snapshot().cluster, self.policy.clone()));
+        self.vitals.set_promises(&self.promises);
+    }
+
     /// The policy that was asked for on the command line decides, whoever did before.
-    fn use_policy(&mut self, current: &Choice, wanted: Choice) -> Result<(), ServiceError> {
-        if *current != wanted {
+    fn use_policy(&mut self, wanted: Choice) -> Result<(), ServiceError> {
+        if self.policy != wanted {
             let now = self.world.now();
             self.turn(now, Arrival::Seen(evenhand_core::Event::PolicyChanged(wanted)))?;
         }
@@ -214,6 +221,8 @@ impl Service {
         let found = recovery::recover(&self.store, &self.origin.header, &self.make_engine)?;
         self.engine = found.engine;
         self.next_job = found.next_job;
+        (self.policy, self.promises) = (found.policy, found.promises);
+        self.publish();
         self.world.rebuild(found.remembered);
         self.vitals.mending.store(false, Ordering::Relaxed);
         Ok(())

@@ -1,5 +1,6 @@
 //! Everything as the ledger has it.
 
+use super::promises::Promises;
 use super::{Machines, MakeEngine, ServiceError};
 use crate::program::Program;
 use crate::runner::LiveJob;
@@ -16,6 +17,7 @@ pub(super) struct Found {
     pub now: Time,
     pub next_job: JobId,
     pub policy: Choice,
+    pub promises: Promises,
     pub machines: Machines,
     pub remembered: Remembered,
 }
@@ -24,8 +26,10 @@ pub(super) struct Found {
 pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Result<Found, ServiceError> {
     let mut engine = make(header).map_err(ServiceError::Engine)?;
     let (mut now, mut alarm, mut policy) = (Time::ZERO, None, header.policy.clone());
+    let mut promises = Promises::default();
     store.replay(|seq, record| {
         repeat(&mut engine, &record).map_err(|_| differs(seq, &record))?;
+        promises.take(&record);
         now = record.now;
         follow_alarm(&record, &mut alarm);
         if let Event::PolicyChanged(choice) = &record.event {
@@ -54,7 +58,7 @@ pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Resu
     let machines = (snapshot.cluster.models.clone(), snapshot.cluster.nodes.clone());
     let next_job = store.last_job()?.map_or(JobId(1), |last| JobId(last.0 + 1));
     let is_new = store.last() == 0;
-    Ok(Found { engine, is_new, now, next_job, policy, machines, remembered })
+    Ok(Found { engine, is_new, now, next_job, policy, promises, machines, remembered })
 }
 
 /// The alarm that is set after a record.

@@ -2,10 +2,12 @@
 
 use super::Service;
 use super::intake::{Intake, Taken};
+use super::vitals::changes_fleet;
+use crate::clock::Stopwatch;
 use crate::request::{Answer, Refusal};
 use crate::store::StoreError;
 use crate::world::Arrival;
-use evenhand_core::{Backend, Record, Time};
+use evenhand_core::{Backend, Event, Record, Time};
 use evenhand_engine::Step;
 use std::sync::atomic::Ordering;
 
@@ -51,7 +53,7 @@ impl Service {
         records: &mut Vec<Record>,
         owed: &mut Vec<Owed>,
     ) -> Result<(), StoreError> {
-        let Self { engine, store, world, next_job, queue_max, .. } = self;
+        let Self { engine, store, world, next_job, queue_max, vitals, .. } = self;
         let mut batch = match store.batch() {
             Ok(batch) => batch,
             Err(error) => {
@@ -71,8 +73,14 @@ impl Service {
                     let asker = request.asker().clone();
                     let (wish, reply) = request.into_parts();
                     let told = wish.told();
-                    let mut intake =
-                        Intake { engine, batch: &mut batch, world, next_job, queue_max: *queue_max };
+                    let mut intake = Intake {
+                        now,
+                        engine: &mut *engine,
+                        batch: &mut batch,
+                        world,
+                        next_job,
+                        queue_max: *queue_max,
+                    };
                     // Owed before anything can fail: whoever asked hears of it either way.
                     owed.push(Owed { reply, answer: Err(Refusal::Stopping) });
                     let Taken { events, answer } = intake.take(wish)?;
@@ -87,8 +95,12 @@ impl Service {
             };
             let mut decided = false;
             for event in events {
+                let began = Stopwatch::start();
                 let Step { commands, decision, notes } = engine.step(now, &event);
-                decided |= decision.is_some();
+                if decision.is_some() {
+                    decided = true;
+                    vitals.decisions.add(began.elapsed_us());
+                }
                 let record = Record { now, event, commands, decision, notes };
                 batch.append(&record)?;
                 records.push(record);
@@ -111,6 +123,14 @@ impl Service {
                 self.world.execute(record.now, command).expect("a command that fails is told by events");
             }
             self.world.recorded(&record.event);
+            self.promises.take(record);
+            if let Event::PolicyChanged(choice) = &record.event {
+                self.policy = choice.clone();
+            }
+        }
+        self.vitals.set_promises(&self.promises);
+        if records.iter().any(changes_fleet) {
+            self.publish();
         }
         self.vitals.last.store(self.store.last(), Ordering::Relaxed);
         self.vitals.commits.fetch_add(1, Ordering::Relaxed);

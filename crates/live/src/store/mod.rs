@@ -9,11 +9,13 @@ mod own;
 mod reader;
 mod rows;
 mod schema;
+mod usage;
 
 pub use batch::{Batch, Submission};
 pub use error::StoreError;
 pub use own::OwnRecords;
 pub use reader::{Asked, JobFilter, JobRow, Page, Phase, Reader};
+pub use usage::{Holder, Usage, WAIT_BOUNDS_S, Waits};
 
 use error::while_doing;
 use evenhand_core::{Header, JobId, LeaseId, Record, TenantId};

@@ -150,7 +150,7 @@ pub struct Asked {
 /// A look into the store, on a connection of its own.
 #[derive(Debug)]
 pub struct Reader {
-    connection: Connection,
+    pub(super) connection: Connection,
 }
 
 const COLUMNS: &str = "job.id, job.name, tenant.name, priority, gpus, phase, submitted, started, ended, lease, held, starts, \

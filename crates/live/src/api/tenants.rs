@@ -1,0 +1,266 @@
+//! Tenants: list with what they hold, change weight, group and quota.
+
+use super::{Front, Trouble};
+use crate::access::Who;
+use crate::request::Wish;
+use crate::service::Fleet;
+use crate::store::{Holder, Phase, Reader, Usage};
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::{Extension, Json};
+use evenhand_core::{GpuCount, ModelIndex, PerModel, Tenant, TenantId, Tenants, Weight, nearest};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// GPUs by the name of their model.
+pub type Quota = BTreeMap<String, u32>;
+
+/// A tenant, as lists show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TenantRow {
+    /// Its name.
+    pub name: String,
+    /// The group it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// How much it counts against the others of its group.
+    pub weight: f64,
+    /// GPUs it may never exceed, of the models that are limited.
+    #[serde(default, skip_serializing_if = "Quota::is_empty")]
+    pub limit: Quota,
+    /// GPUs it can always have back.
+    #[serde(default, skip_serializing_if = "Quota::is_empty")]
+    pub guaranteed: Quota,
+    /// GPUs it holds.
+    pub held: Quota,
+    /// Its part of all GPUs by weight, among those who have work now: 0 to 1, and 0 if it has none.
+    pub share: f64,
+    /// Jobs that hold GPUs.
+    pub running: u64,
+    /// Jobs that wait.
+    pub waiting: u64,
+    /// GPUs that they ask for.
+    pub waiting_gpus: u64,
+    /// Jobs that have ended.
+    pub ended: u64,
+    /// GPU-hours of jobs that have ended.
+    pub gpu_hours: f64,
+}
+
+/// All tenants.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TenantList {
+    /// The tenants, by number.
+    pub tenants: Vec<TenantRow>,
+}
+
+/// What is to change of a tenant. What is left out stays; `null` takes a group or quota away.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TenantChange {
+    /// How much it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// The group it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub group: Option<Option<String>>,
+    /// GPUs it may never exceed; models that are not named are not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub limit: Option<Option<Quota>>,
+    /// GPUs it can always have back.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub guaranteed: Option<Option<Quota>>,
+}
+
+/// Tells `null` from nothing.
+#[expect(clippy::option_option, reason = "left out, taken away and set are three things")]
+fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
+    Deserialize::deserialize(from).map(Some)
+}
+
+/// `GET /v1/tenants`.
+pub(super) async fn list(State(front): State<Arc<Front>>) -> Result<Json<TenantList>, Trouble> {
+    Ok(Json(TenantList { tenants: all(&front).await? }))
+}
+
+async fn all(front: &Arc<Front>) -> Result<Vec<TenantRow>, Trouble> {
+    let look = |reader: &Reader| Ok((reader.tenants()?, reader.usage()?, reader.holders()?));
+    let (tenants, usage, holders) = front.look(look).await?;
+    let fleet = front.vitals().fleet();
+    let with_work = usage.iter().filter(|usage| !usage.phase.is_end()).map(|usage| usage.tenant.as_str());
+    let shares = shares(&tenants, &with_work.collect());
+    Ok(tenants
+        .iter()
+        .map(|tenant| row(tenant, &tenants, shares[&tenant.id], &usage, &holders, &fleet))
+        .collect())
+}
+
+fn row(
+    tenant: &Tenant,
+    tenants: &[Tenant],
+    share: f64,
+    usage: &[Usage],
+    holders: &[Holder],
+    fleet: &Fleet,
+) -> TenantRow {
+    let own: Vec<&Usage> = usage.iter().filter(|usage| usage.tenant == tenant.name).collect();
+    let count =
+        |is: fn(Phase) -> bool| own.iter().filter(|usage| is(usage.phase)).map(|usage| usage.jobs).sum();
+    let waits = |phase: Phase| matches!(phase, Phase::Queued | Phase::Held);
+    let mut held = Quota::new();
+    for seat in holders.iter().filter(|holder| holder.tenant == tenant.name).flat_map(|it| it.gpus.seats()) {
+        let model = fleet.nodes.get(seat.node.index()).map_or("?", |node| fleet.model_of(node));
+        *held.entry(model.to_owned()).or_default() += seat.gpus.count();
+    }
+    let group = tenant.parent.and_then(|id| tenants.iter().find(|other| other.id == id));
+    TenantRow {
+        name: tenant.name.clone(),
+        group: group.map(|group| group.name.clone()),
+        weight: tenant.weight.get(),
+        limit: named(tenant.limit, fleet, u32::MAX),
+        guaranteed: named(tenant.guaranteed, fleet, 0),
+        held,
+        share,
+        running: count(|phase| !phase.is_end() && !matches!(phase, Phase::Queued | Phase::Held)),
+        waiting: count(|phase| matches!(phase, Phase::Queued | Phase::Held)),
+        waiting_gpus: own.iter().filter(|usage| waits(usage.phase)).map(|usage| usage.gpus).sum(),
+        ended: count(Phase::is_end),
+        gpu_hours: own.iter().map(|usage| usage.attained_ms).sum::<u64>() as f64 / 3_600_000.0,
+    }
+}
+
+/// The part of each tenant by weight, group by group, among those who have work, or members that have.
+fn shares(tenants: &[Tenant], with_work: &BTreeSet<&str>) -> BTreeMap<TenantId, f64> {
+    let mut table = Tenants::default();
+    tenants.iter().cloned().for_each(|tenant| table.put(tenant));
+    let busy: BTreeSet<TenantId> = tenants
+        .iter()
+        .filter(|tenant| with_work.contains(tenant.name.as_str()))
+        .flat_map(|tenant| table.lineage(tenant.id).map(|member| member.id))
+        .collect();
+    let part = |tenant: &Tenant| {
+        let rivals = tenants.iter().filter(|other| other.parent == tenant.parent && busy.contains(&other.id));
+        tenant.weight.get() / rivals.map(|other| other.weight.get()).sum::<f64>()
+    };
+    let share = |tenant: &Tenant| {
+        if busy.contains(&tenant.id) { table.lineage(tenant.id).map(part).product() } else { 0.0 }
+    };
+    tenants.iter().map(|tenant| (tenant.id, share(tenant))).collect()
+}
+
+/// A quota by name, without the models for which it says nothing.
+fn named(quota: Option<PerModel<GpuCount>>, fleet: &Fleet, nothing: u32) -> Quota {
+    let Some(quota) = quota else { return Quota::new() };
+    let models = fleet.models.iter().zip(quota.values());
+    let said = models.filter(|(_, count)| count.0 != nothing);
+    said.map(|(model, count)| (model.name.clone(), count.0)).collect()
+}
+
+/// `POST /v1/tenants/{tenant}`: changes it, or makes it.
+pub(super) async fn change(
+    State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
+    Path(name): Path<String>,
+    body: Result<Json<TenantChange>, JsonRejection>,
+) -> Result<Json<TenantRow>, Trouble> {
+    let Json(change) = body.map_err(|error| Trouble::new(error.status(), "invalid", error.body_text()))?;
+    // Of two changes at once, the second must build on the first.
+    let _turn = front.tenants_turn().await;
+    let tenants = front.look(Reader::tenants).await?;
+    let tenant = changed(&name, &change, &tenants, &front.vitals().fleet())?;
+    front.ask(&who, Wish::ChangeTenant(Box::new(tenant))).await?;
+    let row = all(&front).await?.into_iter().find(|row| row.name == name);
+    row.map(Json).ok_or_else(|| Trouble::invalid(format!("tenant {name} did not come to be")))
+}
+
+/// The tenant as it should be.
+fn changed(name: &str, change: &TenantChange, tenants: &[Tenant], fleet: &Fleet) -> Result<Tenant, Trouble> {
+    let known = tenants.iter().find(|tenant| tenant.name == name).cloned();
+    let mut tenant = known.unwrap_or_else(|| Tenant::new(TenantId(tenants.len() as u32), name));
+    if let Some(weight) = change.weight {
+        let wrong = |_| Trouble::invalid(format!("weight is {weight}: a positive number is expected"));
+        tenant.weight = Weight::new(weight).map_err(wrong)?;
+    }
+    if let Some(group) = &change.group {
+        tenant.parent = group.as_ref().map(|group| parent(&tenant, group, tenants)).transpose()?;
+    }
+    if let Some(limit) = &change.limit {
+        tenant.limit = limit.as_ref().map(|limit| quota("limit", limit, u32::MAX, fleet)).transpose()?;
+    }
+    if let Some(guaranteed) = &change.guaranteed {
+        let read = |guaranteed| quota("guaranteed", guaranteed, 0, fleet);
+        tenant.guaranteed = guaranteed.as_ref().map(read).transpose()?;
+    }
+    Ok(tenant)
+}
+
+fn parent(tenant: &Tenant, group: &str, tenants: &[Tenant]) -> Result<TenantId, Trouble> {
+    let Some(found) = tenants.iter().find(|other| other.name == group) else {
+        let known: Vec<&str> = tenants.iter().map(|other| other.name.as_str()).collect();
+        let near = nearest(group, &known).map_or_else(
+            || "; make it first, like a tenant".to_owned(),
+            |near| format!("; did you mean {near}?"),
+        );
+        return Err(Trouble::invalid(format!("group is {group}: there is no such tenant{near}")));
+    };
+    let mut table = Tenants::default();
+    tenants.iter().cloned().for_each(|tenant| table.put(tenant));
+    if table.lineage(found.id).any(|member| member.id == tenant.id) {
+        return Err(Trouble::invalid(format!("group is {group}: a group cannot contain itself")));
+    }
+    Ok(found.id)
+}
+
+fn quota(field: &str, quota: &Quota, otherwise: u32, fleet: &Fleet) -> Result<PerModel<GpuCount>, Trouble> {
+    let mut counts = PerModel::all(GpuCount(otherwise));
+    for (name, count) in quota {
+        let Some(at) = fleet.models.iter().position(|model| model.name == *name) else {
+            let known: Vec<&str> = fleet.models.iter().map(|model| model.name.as_str()).collect();
+            let known = known.join(", ");
+            return Err(Trouble::invalid(format!("{field} has {name}: this cluster has {known}")));
+        };
+        counts[ModelIndex(at as u16)] = GpuCount(*count);
+    }
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenant(id: u32, parent: Option<u32>, weight: f64) -> Tenant {
+        let name = format!("t{id}");
+        let weight = Weight::new(weight).unwrap();
+        Tenant { parent: parent.map(TenantId), weight, ..Tenant::new(TenantId(id), &name) }
+    }
+
+    #[test]
+    fn shares_go_by_weight_among_those_who_have_work() {
+        let tenants =
+            [tenant(0, None, 1.0), tenant(1, None, 3.0), tenant(2, Some(1), 1.0), tenant(3, Some(1), 2.0)];
+        let shares = |with_work: &[&str]| {
+            let shares = shares(&tenants, &with_work.iter().copied().collect());
+            shares.values().map(|share| (share * 100.0).round() as u32).collect::<Vec<_>>()
+        };
+        assert_eq!(shares(&["t0", "t2", "t3"]), [25, 75, 25, 50]);
+        assert_eq!(shares(&["t0", "t2"]), [25, 75, 75, 0]);
+        assert_eq!(shares(&["t0"]), [100, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_group_that_would_contain_itself_is_refused() {
+        let tenants = [tenant(0, None, 1.0), tenant(1, Some(0), 1.0)];
+        assert!(parent(&tenants[0], "t1", &tenants).is_err());
+        assert!(parent(&tenants[0], "t0", &tenants).is_err());
+        assert!(parent(&tenants[1], "t0", &tenants).is_ok());
+    }
+
+    #[test]
+    fn left_out_and_taken_away_are_told_apart() {
+        let read = |text: &str| serde_json::from_str::<TenantChange>(text).unwrap();
+        assert!(read("{}").limit.is_none());
+        assert_eq!(read(r#"{"limit": null}"#).limit, Some(None));
+        assert!(serde_json::from_str::<TenantChange>(r#"{"wight": 2}"#).is_err());
+    }
+}
