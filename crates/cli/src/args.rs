@@ -3,6 +3,7 @@
 use crate::bench_args::{Bench, BenchOne};
 use crate::graph_args;
 use crate::live_args;
+use crate::ops_args;
 use crate::predict_args;
 use clap::{Args, Parser, Subcommand};
 use evenhand_core::Span;
@@ -49,7 +50,7 @@ pub enum Command {
     /// Simulate the same work under several policies and compare them
     Compare(Compare),
     /// List the policies: papers, parameters, promises
-    Policies(Listing),
+    Policies(ops_args::Policies),
     /// List the placers
     Placers(Listing),
     /// List the predictors: whose speeds are believed
@@ -95,6 +96,20 @@ pub enum Command {
     /// Say who may use the service, and for what
     #[command(subcommand, after_help = live_args::TOKEN_EXAMPLE)]
     Token(live_args::Token),
+    /// Keep jobs of the service from running, or stop them, until they are released
+    Hold(ops_args::Jobs),
+    /// Let jobs go on that are held
+    Release(ops_args::Jobs),
+    /// List the machines of the service; empty one for repair, take it back
+    Nodes(ops_args::Nodes),
+    /// List the tenants of the service with what they hold; change weights, groups, limits, guarantees
+    #[command(after_help = ops_args::TENANTS_EXAMPLE)]
+    Tenants(ops_args::Tenants),
+    /// Let another policy decide for the service, or see what it would change
+    #[command(subcommand)]
+    Policy(ops_args::Policy),
+    /// Watch the service: GPUs, who runs, who waits and why, shares
+    Top(ops_args::Top),
     /// Copy the store of the service, also while it runs
     Backup(live_args::Backup),
     /// Make a state folder from such a copy

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use evenhand_live::access::OWN_TOKEN_FILE;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io::{BufRead, BufReader};
 use std::time::Duration;
 use ureq::Agent;
 use ureq::http::{Response, StatusCode};
@@ -72,14 +73,23 @@ impl Client {
         self.read(request.send_json(body))
     }
 
+    /// Lines as they come, for as long as the service sends any.
+    pub fn watch(&self, path: &str) -> Result<impl BufRead + Send + use<>> {
+        let request = self.agent.get(self.url(path)).config().timeout_global(None).build();
+        let response = request.call().map_err(|error| self.no_answer(&error))?;
+        Ok(BufReader::new(response.into_body().into_reader()))
+    }
+
+    fn no_answer(&self, error: &ureq::Error) -> anyhow::Error {
+        anyhow!("{} does not answer ({error}): is `evenhand serve` running there?", self.server)
+    }
+
     fn url(&self, path: &str) -> String {
         format!("{}{path}", self.server)
     }
 
     fn read<T: DeserializeOwned>(&self, response: Result<Response<ureq::Body>, ureq::Error>) -> Result<T> {
-        let mut response = response.map_err(|error| {
-            anyhow!("{} does not answer ({error}): is `evenhand serve` running there?", self.server)
-        })?;
+        let mut response = response.map_err(|error| self.no_answer(&error))?;
         let status = response.status();
         if status.is_success() {
             return response.body_mut().read_json().with_context(|| {

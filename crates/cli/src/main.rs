@@ -14,6 +14,7 @@ mod ledger_file;
 mod live_args;
 mod number_table;
 mod numbers;
+mod ops_args;
 mod output;
 mod predict_args;
 mod progress;

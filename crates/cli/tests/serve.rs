@@ -2,94 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use evenhand_core::Time;
-use evenhand_live::Clock;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::Duration;
+mod service;
 
-/// An empty folder for one test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(test: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-struct Server {
-    child: Child,
-    url: String,
-    token: String,
-}
-
-impl Server {
-    fn start(folder: &Path, flags: &[&str]) -> Self {
-        let state = folder.join("state");
-        let _ = std::fs::remove_file(state.join("address"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
-        command.args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--fake-gpus",
-            "v100=4",
-            "--policy",
-            "fifo",
-            "--state",
-        ]);
-        command.arg(&state).args(flags).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().unwrap();
-        let address =
-            eventually("the server listens", || std::fs::read_to_string(state.join("address")).ok());
-        let token = std::fs::read_to_string(state.join("token")).unwrap();
-        Self { child, url: format!("http://{address}"), token }
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
-        command.env("EVENHAND_SERVER", &self.url).env("EVENHAND_TOKEN", &self.token);
-        command.args(words).output().unwrap()
-    }
-
-    fn says(&self, words: &[&str]) -> String {
-        let output = self.run(words);
-        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// The exit code and the message.
-    fn refuses(&self, words: &[&str]) -> (i32, String) {
-        let output = self.run(words);
-        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
-    }
-
-    fn until_queue_is_empty(&self) {
-        eventually("no job is left", || (self.says(&["queue"]) == "no jobs\n").then_some(()));
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let clock = Clock::start();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(clock.now() < Time(60_000), "not within a minute: {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
+use service::{Folder, Server};
+use std::process::Command;
 
 #[test]
 fn a_job_is_submitted_listed_explained_and_cancelled() {
@@ -177,7 +93,11 @@ fn a_copy_of_the_store_is_a_service_like_it() {
     let server = Server::start(&folder.0, &[]);
     server.says(&["submit", "--name", "before", "--", "true"]);
     server.until_queue_is_empty();
-    server.says(&["backup", "--state", &state.display().to_string(), "--out", &copy]);
+    server.says(&["backup", "--state", &state.display().to_string(), &copy]);
+    let over = server.refuses(&["restore", &copy, "--state", &state.display().to_string()]);
+    assert!(over.0 == 2 && over.1.contains("a service may be using it"), "{over:?}");
+    let again = server.refuses(&["backup", "--state", &state.display().to_string(), &copy]);
+    assert!(again.0 == 2 && again.1.contains("is there already"), "{again:?}");
     drop(server);
     let elsewhere = folder.0.join("elsewhere");
     let restored = elsewhere.join("state").display().to_string();

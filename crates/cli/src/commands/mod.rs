@@ -9,8 +9,11 @@ mod completions;
 mod demo;
 mod explain;
 mod graph;
+mod hold;
+mod nodes;
 mod placers;
 mod policies;
+mod policy;
 mod predict;
 mod predictors;
 mod queue;
@@ -21,7 +24,9 @@ mod serve;
 mod share;
 mod simulate;
 mod submit;
+mod tenants;
 mod token;
+mod top;
 mod trace;
 mod traces;
 mod train;
@@ -61,6 +66,12 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Queue(args) => queue::run(&args),
         Command::Cancel(args) => cancel::run(&args),
         Command::Token(command) => token::run(&command),
+        Command::Hold(args) => hold::hold(&args),
+        Command::Release(args) => hold::release(&args),
+        Command::Nodes(args) => nodes::run(&args),
+        Command::Tenants(args) => tenants::run(&args),
+        Command::Policy(args) => policy::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Backup(args) => backup::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Supervise(args) => serve::supervise(&args),

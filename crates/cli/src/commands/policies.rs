@@ -1,12 +1,16 @@
 //! `evenhand policies`: who can decide.
 
-use crate::args::Listing;
+use super::policy;
+use crate::ops_args::Policies;
 use crate::output;
 use evenhand_policies::{DEFAULT_POLICY, Entry, POLICIES};
 use serde_json::{Value, json};
 
 /// Prints all policies.
-pub fn run(args: &Listing) -> anyhow::Result<()> {
+pub fn run(args: &Policies) -> anyhow::Result<()> {
+    if args.live {
+        return policy::list(args);
+    }
     if args.json {
         return output::say_json(&POLICIES.iter().map(as_json).collect::<Vec<_>>());
     }

@@ -1,0 +1,26 @@
+//! `evenhand hold` and `evenhand release`: keeps jobs from running, and lets them go on.
+
+use crate::client::{Client, escaped};
+use crate::ops_args::Jobs;
+use crate::output;
+use anyhow::Result;
+use evenhand_live::api::Accepted;
+
+/// Holds each; stops at the first that cannot be.
+pub fn hold(args: &Jobs) -> Result<()> {
+    ask(args, "hold", "is held")
+}
+
+/// Releases each; stops at the first that cannot be.
+pub fn release(args: &Jobs) -> Result<()> {
+    ask(args, "release", "may run")
+}
+
+fn ask(args: &Jobs, verb: &str, done: &str) -> Result<()> {
+    let client = Client::new(&args.server);
+    for job in &args.jobs {
+        let found: Accepted = client.post(&format!("/v1/jobs/{}/{verb}", escaped(job)), &(), None)?;
+        output::say(&format!("job {} {done}", found.job.0))?;
+    }
+    Ok(())
+}
