@@ -1,6 +1,8 @@
 //! What was typed after `bench`.
 
+use crate::args::{setting, span};
 use clap::{Args, Subcommand};
+use evenhand_core::Span;
 use std::path::PathBuf;
 
 /// What to measure.
@@ -16,6 +18,40 @@ pub enum Bench {
     Plan(BenchPlan),
     /// Predictions from graphs: reading, costing, foretelling, and slowdowns of pairs
     Predict(BenchPredict),
+    /// The live service under load: submits, lists and explanations with pretended jobs
+    Serve(BenchServe),
+}
+
+/// Arguments of `bench serve`.
+#[derive(Debug, Args)]
+pub struct BenchServe {
+    /// Jobs that run, on as many GPUs
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub running: u32,
+    /// Jobs that wait
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub queued: u32,
+    /// Clients that submit at the same time
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub clients: u32,
+    /// Who decides (see `evenhand policies`)
+    #[arg(long, value_name = "NAME", default_value = evenhand_policies::DEFAULT_POLICY)]
+    pub policy: String,
+    /// A parameter of the policy; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
+    /// Time between two regular rounds
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "60s")]
+    pub round: Span,
+    /// The least time between an early round and the one before it
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s")]
+    pub early_round: Span,
+    /// Where to keep the ledger meanwhile: a folder on the disk to measure [default: that for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Print one JSON document instead of a table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `bench predict`.

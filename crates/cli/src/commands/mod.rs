@@ -60,6 +60,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Bench(Bench::Auction(args)) => bench::auction::run(&args),
         Command::Bench(Bench::Plan(args)) => bench::plan::run(&args),
         Command::Bench(Bench::Predict(args)) => bench::predict::run(&args),
+        Command::Bench(Bench::Serve(args)) => bench::serve::run(&args),
         Command::BenchOne(args) => bench::run_one(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Submit(args) => submit::run(&args),

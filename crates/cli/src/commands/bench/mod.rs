@@ -5,7 +5,9 @@ mod bids;
 pub mod plan;
 pub mod predict;
 mod scale;
+pub mod serve;
 pub mod share;
+mod stub;
 mod throughput;
 mod totals;
 
