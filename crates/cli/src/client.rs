@@ -75,7 +75,10 @@ impl Client {
 
     /// Lines as they come, for as long as the service sends any.
     pub fn watch(&self, path: &str) -> Result<impl BufRead + Send + use<>> {
-        let request = self.agent.get(self.url(path)).config().timeout_global(None).build();
+        let mut request = self.agent.get(self.url(path)).config().timeout_global(None).build();
+        if let Some(bearer) = self.bearer() {
+            request = request.header("authorization", bearer);
+        }
         let response = request.call().map_err(|error| self.no_answer(&error))?;
         Ok(BufReader::new(response.into_body().into_reader()))
     }
