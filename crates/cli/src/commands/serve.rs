@@ -53,7 +53,7 @@ pub fn listen(
     inbox: Receiver<Mail>,
     tell: Sender<Mail>,
     listener: TcpListener,
-    requests_per_second: f64,
+    requests_per_second: u32,
 ) -> Result<Service> {
     let state = config.state.clone();
     let (last, shown) = Front::channel();

@@ -8,6 +8,7 @@ use crate::live_args::Server;
 use crate::table::{Side, Table};
 use crate::{clock, inputs, output};
 use anyhow::{Context, Result, anyhow};
+use evenhand_live::access::OWN_TOKEN_FILE;
 use evenhand_live::api::{Accepted, Health};
 use evenhand_live::store::Origin;
 use evenhand_live::{Runner, ServiceConfig, Setting, Vitals};
@@ -71,7 +72,8 @@ pub fn run(args: &BenchServe) -> Result<()> {
 
 fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
     let (url, vitals) = start(args, folder)?;
-    let server = Server { server: Some(url) };
+    let token = std::fs::read_to_string(folder.join(OWN_TOKEN_FILE)).context("the service made no token")?;
+    let server = Server { server: Some(url), token: Some(token.trim().to_owned()) };
     let jobs = args.running + args.queued;
     let began = clock::wall_s();
     let submits = in_parallel(args.clients, jobs, &server, |client, number| {
@@ -132,7 +134,7 @@ fn start(args: &BenchServe, folder: &Path) -> Result<(String, Arc<Vitals>)> {
     let url = format!("http://{}", listener.local_addr()?);
     let (ready, opened) = channel();
     thread::Builder::new().name("engine".to_owned()).spawn(move || {
-        let mut service = match listen(config, inbox, tell, listener) {
+        let mut service = match listen(config, inbox, tell, listener, u32::MAX) {
             Ok(service) => service,
             Err(error) => return drop(ready.send(Err(error))),
         };
