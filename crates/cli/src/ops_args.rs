@@ -119,6 +119,9 @@ pub struct Policies {
     /// The server to ask [default: EVENHAND_SERVER, or else http://127.0.0.1:7117]
     #[arg(long, value_name = "URL", requires = "live")]
     pub server: Option<String>,
+    /// Who you are [default: EVENHAND_TOKEN, or else the token in the state folder of a server of your own]
+    #[arg(long, value_name = "TOKEN", requires = "live")]
+    pub token: Option<String>,
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,

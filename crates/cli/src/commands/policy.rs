@@ -95,7 +95,8 @@ pub fn told(choice: &Choice) -> String {
 
 /// What the service could use, and what it uses now.
 pub fn list(args: &Policies) -> Result<()> {
-    let live = Live { server: Server { server: args.server.clone() }, json: args.json };
+    let server = Server { server: args.server.clone(), token: args.token.clone() };
+    let live = Live { server, json: args.json };
     let found: PolicyList = Client::new(&live.server).get("/v1/policies")?;
     if live.json {
         return output::say_json(&found);
