@@ -16,7 +16,12 @@ fn json(server: &Server, words: &[&str]) -> Value {
 /// What is at an address, as text.
 fn text(server: &Server, path: &str) -> String {
     let mut stream = TcpStream::connect(server.url.trim_start_matches("http://")).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+        server.token
+    )
+    .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");

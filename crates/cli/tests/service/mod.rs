@@ -22,7 +22,7 @@ impl Folder {
 pub struct Server {
     child: Child,
     pub url: String,
-    token: String,
+    pub token: String,
 }
 
 impl Server {
