@@ -130,8 +130,14 @@ impl<'a> Desk<'a> {
         by(&mut long, &|at| self.spare_s[at]);
         by(&mut rest, &|at| self.size(at));
         let claims = |list: Vec<usize>, reason| list.into_iter().map(move |at| Claim { at, reason });
-        let lent = claims(long, Reason::BeforeHorizon).chain(claims(rest, Reason::ShortestRemaining));
+        let lent = claims(long, Reason::BeforeHorizon).chain(rest.into_iter().map(|at| self.lent(at)));
         claims(first, Reason::LeastSlack).chain(lent).collect()
+    }
+
+    /// The claim of a job that has time, and the reason why it may run before others: what is known of its size.
+    fn lent(&self, at: usize) -> Claim {
+        let sized = self.cases[at].sized;
+        Claim { at, reason: if sized { Reason::ShortestRemaining } else { Reason::LeastAttained } }
     }
 
     /// Grants what can be granted. Whoever can be lent nothing comes last, the earliest due first.
@@ -142,7 +148,7 @@ impl<'a> Desk<'a> {
             let start_s = self.due_s[claim.at] - case.left_s;
             let taken = f64::from(case.view.gang) * self.round_s.min(case.left_s);
             let keeps = self.between && case.runs;
-            let asks = claim.reason == Reason::ShortestRemaining && !keeps;
+            let asks = matches!(claim.reason, Reason::ShortestRemaining | Reason::LeastAttained) && !keeps;
             if asks && self.slack.before(start_s) < taken {
                 last.push(Claim { reason: Reason::EarliestPromise, ..claim });
             } else if heard.add(claim, room.grant(case.view.index, case.view.job, claim.reason)) {

@@ -126,7 +126,8 @@ impl Pace {
             jobs: (0..outlook.views.len()).filter(news).map(|item| foreseen(outlook, plan, item)).collect(),
             ..Ahead::default()
         };
-        for (model, price) in plan.prices.iter().enumerate() {
+        // A job that gains without bound has no price, and a ledger cannot hold one.
+        for (model, price) in plan.prices.iter().enumerate().filter(|(_, price)| price.is_finite()) {
             ahead.prices[ModelIndex(model as u16)] = *price;
         }
         ahead
