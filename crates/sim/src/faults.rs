@@ -24,7 +24,7 @@ pub struct Faults {
     pub straggling: Straggling,
     /// Spread of declared against true work: the standard deviation of the logarithm of their ratio; 0 = exact.
     pub forecast_error: f64,
-    /// Part of the jobs of which a work is declared that is [`LIE`] times too small or too large; 0 = none.
+    /// Part of the jobs of which a work is declared that is twenty times too small or too large; 0 = none.
     pub forecast_lies: f64,
     /// Spread of declared against true demand and memory, in the same measure; 0 = exact.
     pub demand_error: f64,
