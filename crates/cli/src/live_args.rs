@@ -167,7 +167,7 @@ pub struct Submit {
     #[arg(value_name = "FILE.toml")]
     pub file: Option<PathBuf>,
     /// GPUs it takes, all at once [default: 1]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub gpus: Option<u32>,
     /// What to call it
     #[arg(long, value_name = "NAME")]
@@ -182,10 +182,10 @@ pub struct Submit {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub priority: Option<i32>,
     /// Steps until it is finished, if that is known
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub steps: Option<f64>,
     /// Steps per second on these GPUs [default: 1]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub steps_per_second: Option<f64>,
     /// A variable for it; may be given several times. PATH is that of this shell
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]

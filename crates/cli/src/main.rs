@@ -21,6 +21,7 @@ mod progress;
 mod promises;
 mod run_table;
 mod table;
+mod trace_args;
 mod works;
 
 use clap::Parser;

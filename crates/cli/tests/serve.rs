@@ -132,4 +132,14 @@ fn what_does_not_fit_is_said_before_anything_is_done() {
     assert!(code == 1 && message.contains("is `evenhand serve` running there?"), "{message}");
     let (code, message) = refused(&["submit"]);
     assert!(code == 2 && message.contains("after --"), "{message}");
+    let file = folder.0.join("job.toml").display().to_string();
+    std::fs::write(&file, "argv = [\"true\"]\nsteps_per_second = inf\n").unwrap();
+    for (words, expected) in [
+        (["submit", "--steps", "nan", "--", "true"].as_slice(), "steps is not a number"),
+        (&["submit", &file], "steps_per_second is not a number"),
+        (&["submit", "--gpus", "-1", "--", "true"], "at least 1"),
+    ] {
+        let (code, message) = refused(words);
+        assert!(code == 2 && message.contains(expected), "{words:?}: {message}");
+    }
 }

@@ -36,12 +36,7 @@ impl Ends {
     /// The guess is not the expected end, which a rare monster would rule: its reciprocal is the Gittins index, and giving way to
     /// the smallest is the best order for mean completion. Of an end that is certain it is the end.
     pub fn after(&self, done: Work) -> Option<Estimate<Work>> {
-        let done = done.steps() / self.unit;
-        let points = &self.points[self.points.partition_point(|point| point.at <= done)..];
-        let all: f64 = points.iter().map(|point| point.odds).sum();
-        if all <= 0.0 {
-            return None;
-        }
+        let (done, points, all) = self.beyond(done)?;
         let (mut ended, mut spent, mut cheapest) = (0.0, 0.0, f64::INFINITY);
         let (mut low, mut high) = (None, None);
         for EndPoint { at, odds } in points {
@@ -59,17 +54,18 @@ impl Ends {
             high: steps(high.unwrap_or(last)),
         })
     }
-}
 
-impl Ends {
-    /// How unsure the end is after so much: the standard deviation of its logarithm.
-    pub fn spread(&self, done: Work) -> f64 {
+    /// What is still possible after so much, which is given in units, and its odds together; `None` if nothing is.
+    fn beyond(&self, done: Work) -> Option<(f64, &[EndPoint], f64)> {
         let done = done.steps() / self.unit;
         let points = &self.points[self.points.partition_point(|point| point.at <= done)..];
         let all: f64 = points.iter().map(|point| point.odds).sum();
-        if all <= 0.0 {
-            return 0.0;
-        }
+        (all > 0.0).then_some((done, points, all))
+    }
+
+    /// How unsure the end is after so much: the standard deviation of its logarithm.
+    pub fn spread(&self, done: Work) -> f64 {
+        let Some((_, points, all)) = self.beyond(done) else { return 0.0 };
         let mean = |value: &dyn Fn(f64) -> f64| {
             points.iter().map(|point| point.odds * value(point.at.ln())).sum::<f64>() / all
         };

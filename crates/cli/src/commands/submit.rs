@@ -42,11 +42,23 @@ fn wanted(args: &Submit) -> Result<Wanted> {
         return Err(wrong("submit", "what is to run? Give a program after --, or argv in a file"));
     }
     let place = args.file.as_ref().map_or_else(|| "submit".to_owned(), |file| file.display().to_string());
+    if let Some(name) = no_number(&fields) {
+        return Err(wrong(&place, format!("{name} is not a number: nan and inf are not allowed")));
+    }
     let mut wanted: Wanted =
         serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(&place, error))?;
     surround(args, &mut wanted)?;
     wanted.program.check().map_err(|error| wrong(&place, error))?;
     Ok(wanted)
+}
+
+/// The field that is nan or infinite, if there is one. JSON has nothing for these but null, which would count as not said.
+fn no_number(fields: &Map<String, Value>) -> Option<&str> {
+    fields.iter().find_map(|(name, value)| match value {
+        Value::Null => Some(name.as_str()),
+        Value::Object(inner) => no_number(inner),
+        _ => None,
+    })
 }
 
 /// What a file says.

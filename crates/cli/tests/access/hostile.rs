@@ -115,7 +115,7 @@ fn a_job_that_boasts_of_its_progress_does_not_end_the_service() {
     let body = serde_json::json!({"argv": ["sh", "-c", program]});
     let job = server.post("/v1/jobs", &server.admin, &body).json()["job"].clone();
     let phase = || server.get(&format!("/v1/jobs/{job}"), &server.admin).json()["phase"].clone();
-    crate::server::eventually("it has ended", || {
+    crate::eventually::eventually("it has ended", || {
         (phase() == "finished" || phase() == "failed").then_some(())
     });
     for (field, value) in [("steps", 1e300), ("steps_per_second", 1e-300), ("steps", -1.0)] {

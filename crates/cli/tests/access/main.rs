@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+#[path = "../service/eventually.rs"]
+mod eventually;
 mod fuzz;
 mod hostile;
 mod roles;

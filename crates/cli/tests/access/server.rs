@@ -1,5 +1,6 @@
 //! A server, and questions to it with any token or none.
 
+use crate::eventually::eventually;
 use evenhand_core::Time;
 use evenhand_live::Clock;
 use serde_json::Value;
@@ -158,16 +159,5 @@ impl Drop for Server {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let clock = Clock::start();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(clock.now() < Time(60_000), "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -1,6 +1,7 @@
 //! A tenant among others: theirs are not there.
 
-use crate::server::{Ask, Server, eventually};
+use crate::eventually::eventually;
+use crate::server::{Ask, Server};
 use serde_json::{Value, json};
 
 #[test]

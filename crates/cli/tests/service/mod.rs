@@ -1,11 +1,10 @@
 //! A server of this binary and a client of it, for tests.
 
-use evenhand_core::Time;
-use evenhand_live::Clock;
+mod eventually;
+
+pub use eventually::eventually;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::thread;
-use std::time::Duration;
 
 /// An empty folder for one test.
 pub struct Folder(pub PathBuf);
@@ -73,16 +72,5 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let clock = Clock::start();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(clock.now() < Time(60_000), "not within a minute: {what}");
-        thread::sleep(Duration::from_millis(20));
     }
 }

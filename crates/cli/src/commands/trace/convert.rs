@@ -1,9 +1,9 @@
 //! `evenhand trace convert`: any known format to the native one.
 
 use super::target::Target;
-use crate::args::TraceConvert;
 use crate::failure::wrong;
 use crate::numbers::count;
+use crate::trace_args::TraceConvert;
 use crate::{inputs, output};
 use anyhow::Result;
 use evenhand_core::{JobSpec, MODELS_MAX, ModelFilter, ModelIndex, PerModel, Rate};

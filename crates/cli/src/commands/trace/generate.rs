@@ -2,11 +2,11 @@
 
 use super::generate_apps;
 use super::target::Target;
-use crate::args::TraceGenerate;
 use crate::failure::wrong;
 use crate::numbers::{count, percent, plain, span};
 use crate::output;
 use crate::progress::Progress;
+use crate::trace_args::TraceGenerate;
 use anyhow::Result;
 use evenhand_sim::InputError;
 use evenhand_sim::profiles::{self, PROFILES, Plan, Profile, Wanted};

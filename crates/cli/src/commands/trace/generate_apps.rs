@@ -1,9 +1,9 @@
 //! `evenhand trace generate --profile apps`: hyper-parameter searches.
 
 use super::target::Target;
-use crate::args::TraceGenerate;
 use crate::failure::wrong;
 use crate::numbers::{count, plain, span};
+use crate::trace_args::TraceGenerate;
 use anyhow::Result;
 use evenhand_sim::apps::{Apps, rehearse};
 use evenhand_sim::traces::as_trace;

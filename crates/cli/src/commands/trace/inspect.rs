@@ -1,10 +1,10 @@
 //! `evenhand trace inspect`: what a trace holds.
 
 use super::plots;
-use crate::args::TraceInspect;
 use crate::numbers::{count, percent, plain, span};
 use crate::output;
 use crate::table::{Side, Table};
+use crate::trace_args::TraceInspect;
 use anyhow::{Context, Result};
 use evenhand_sim::profiles::Portrait;
 use evenhand_sim::profiles::portrait::{AppFigures, Quantiles};

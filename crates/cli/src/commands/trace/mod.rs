@@ -8,9 +8,9 @@ mod plots;
 mod profiles;
 mod target;
 
-use crate::args::Trace;
 use crate::inputs;
 use crate::progress::Waiting;
+use crate::trace_args::Trace;
 use anyhow::Result;
 use evenhand_sim::{InputError, traces};
 use std::path::Path;
