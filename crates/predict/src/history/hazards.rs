@@ -135,9 +135,16 @@ impl Count {
     }
 }
 
-/// The hazards of a prior, and what they are worth.
-pub(super) fn priors(which: Prior) -> Vec<(f64, f64)> {
-    (0..BINS).map(|bin| prior(which, bin)).collect()
+/// The hazards of a prior, and what they are worth. Of sizes that nobody declares none is expected below all that were seen: of all that is possible, the
+/// least would be believed first.
+pub(super) fn priors(which: Prior, seen: &Hazards) -> Vec<(f64, f64)> {
+    let first = seen.counts.iter().position(|count| count.ended > 0.0).unwrap_or(0);
+    let prior = |bin: usize| {
+        let (hazard, worth) = prior(which, bin);
+        let is_below = which == Prior::Unknown && bin < first;
+        (if is_below { 0.0 } else { hazard }, worth)
+    };
+    (0..BINS).map(prior).collect()
 }
 
 fn odds(hazards: &[(f64, f64)]) -> Vec<f64> {
@@ -173,9 +180,9 @@ mod tests {
             hazards.end(1.0);
             hazards.pass(0..bin(4.0));
         }
-        let (hazard, _) = hazards.hazards(&priors(Prior::Unknown))[bin(1.0)];
+        let (hazard, _) = hazards.hazards(&priors(Prior::Unknown, &hazards))[bin(1.0)];
         assert!((hazard - 0.5).abs() < 0.01, "{hazard}");
-        let found = points(&hazards.hazards(&priors(Prior::Unknown)), &hazards);
+        let found = points(&hazards.hazards(&priors(Prior::Unknown, &hazards)), &hazards);
         let later: f64 = found.iter().filter(|point| point.at > 1.5).map(|point| point.odds).sum();
         assert!((later - 0.5).abs() < 0.05, "{later}");
     }
@@ -183,7 +190,7 @@ mod tests {
     #[test]
     fn declarations_that_hold_are_certain_and_those_that_do_not_are_not() {
         let mut hazards = Hazards::default();
-        let told = |hazards: &Hazards| points(&hazards.hazards(&priors(Prior::AsDeclared)), hazards);
+        let told = |hazards: &Hazards| points(&hazards.hazards(&priors(Prior::AsDeclared, hazards)), hazards);
         assert_eq!(told(&hazards), [EndPoint { at: 1.0, odds: 1.0 }]);
         for _ in 0..50 {
             hazards.pass(0..bin(1.0));

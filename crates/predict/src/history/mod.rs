@@ -18,6 +18,7 @@ use evenhand_core::{
 };
 use hazards::{Hazards, Prior, bin, points, priors};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 pub(crate) const ENTRY: PredictorEntry = PredictorEntry {
@@ -40,6 +41,9 @@ const WIDER_WORTH: f64 = 6.0;
 
 /// Ends after which something is said of jobs that declare nothing.
 const ENDS_MIN: f64 = 8.0;
+
+/// Jobs of which it is remembered how far they were: of more, all are counted anew.
+const JOBS_MAX: usize = 1 << 16;
 
 /// Everybody is told again when the odds have moved by this much.
 const NEWS: f64 = 0.03;
@@ -80,7 +84,7 @@ impl Kept {
 
     /// Hazards for a job, from the widest group to the narrowest.
     fn hazards(&self, spec: &JobSpec) -> Vec<(f64, f64)> {
-        let mut hazards = self.all.hazards(&priors(self.prior));
+        let mut hazards = self.all.hazards(&priors(self.prior, &self.all));
         let narrower = [self.tenants.get(&spec.tenant), self.gangs.get(&group(spec))];
         for group in narrower.into_iter().flatten() {
             for (_, worth) in &mut hazards {
@@ -98,7 +102,7 @@ impl Kept {
 
     /// Whose odds are not what they were.
     fn reach(&mut self, spec: &JobSpec) -> Option<Reach> {
-        let hazards = self.all.hazards(&priors(self.prior));
+        let hazards = self.all.hazards(&priors(self.prior, &self.all));
         if self.all.has_moved(&hazards, NEWS) {
             return Some(Reach::All);
         }
@@ -118,6 +122,22 @@ fn unit(spec: &JobSpec) -> f64 {
     spec.work.map_or_else(fastest, Work::steps).max(1e-3)
 }
 
+impl History {
+    /// The bins that a job has come through since it was last heard of. One that fell back after a crash comes through nothing new until it is
+    /// where it was.
+    fn advance(&mut self, job: JobId, to: usize, ended: bool) -> Range<usize> {
+        let from = self.seen.remove(&job).unwrap_or(0);
+        if !ended {
+            if self.seen.len() >= JOBS_MAX {
+                // Those that were given up are never heard of again.
+                self.seen.clear();
+            }
+            self.seen.insert(job, from.max(to));
+        }
+        from..from.max(to)
+    }
+}
+
 impl Predictor for History {
     fn observe(&mut self, sample: &Sample<'_>) -> Moved {
         let moved = self.speeds.observe(sample);
@@ -129,8 +149,7 @@ impl Predictor for History {
             _ => return moved,
         };
         let size = done.steps() / unit(spec);
-        let from = if ended { self.seen.remove(&spec.id) } else { self.seen.insert(spec.id, bin(size)) };
-        let passed = from.unwrap_or(0)..bin(size).max(from.unwrap_or(0));
+        let passed = self.advance(spec.id, bin(size), ended);
         let kept = if spec.work.is_some() { &mut self.said } else { &mut self.unsaid };
         for group in kept.groups(spec) {
             group.pass(passed.clone());
@@ -176,5 +195,63 @@ impl Predictor for History {
 
     fn interference(&self) -> Arc<dyn Interference> {
         self.speeds.interference()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job_for_tests;
+    use evenhand_core::{LeaseId, Time};
+
+    fn history() -> Box<dyn Predictor> {
+        (ENTRY.build)()
+    }
+
+    /// A lease of a job that says nothing of its size ends after so many steps.
+    fn end(history: &mut dyn Predictor, id: u64, steps: f64, cause: EndCause) {
+        let mut job = job_for_tests(100.0);
+        let spec = Arc::make_mut(&mut job.spec);
+        (spec.id, spec.work) = (JobId(id), None);
+        let done = Work::from_steps(steps);
+        let event = Event::LeaseEnded { lease: LeaseId(id), done, saved: done, cause };
+        let (now, demand, lease, halted) = (Time::ZERO, None, None, None);
+        let cluster = &Cluster::default();
+        history.observe(&Sample { now, job: &job, event: &event, demand, lease, halted, cluster });
+    }
+
+    fn told(history: &dyn Predictor) -> Option<f64> {
+        let mut job = job_for_tests(100.0);
+        Arc::make_mut(&mut job.spec).work = None;
+        let forecast = history.forecast(&job, &Cluster::default());
+        forecast.total_after(Work::ZERO).map(|total| total.mean.steps())
+    }
+
+    #[test]
+    fn of_sizes_that_nobody_declares_something_is_said_when_enough_jobs_have_ended() {
+        let mut history = history();
+        for id in 0..8 {
+            assert_eq!(told(history.as_ref()), None, "after {id}");
+            end(history.as_mut(), id, 400.0, EndCause::Finished { alone: None });
+        }
+        (8..40).for_each(|id| end(history.as_mut(), id, 400.0, EndCause::Finished { alone: None }));
+        let told = told(history.as_ref()).unwrap();
+        assert!((300.0..500.0).contains(&told), "{told}");
+    }
+
+    #[test]
+    fn a_job_that_falls_back_is_not_counted_twice() {
+        let (mut steady, mut falling) = (history(), history());
+        for id in 0..40 {
+            for history in [&mut steady, &mut falling] {
+                end(history.as_mut(), id, 200.0, EndCause::Stopped);
+            }
+            end(falling.as_mut(), id, 10.0, EndCause::Crashed);
+            end(falling.as_mut(), id, 200.0, EndCause::Stopped);
+            for history in [&mut steady, &mut falling] {
+                end(history.as_mut(), id, 400.0, EndCause::Finished { alone: None });
+            }
+        }
+        assert_eq!(told(steady.as_ref()), told(falling.as_ref()));
     }
 }
