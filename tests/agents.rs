@@ -4,12 +4,10 @@
 
 use evenhand_core::{
     Abilities, AgentSeat, Answer, AppId, Backend, BackendError, BidError, Choice, Command, Event, GpuCount,
-    LedgerReader, LedgerWriter, Locality, ModelIndex, Note, Offer, Parameters, Part, RawBid, RawRow, Record,
-    Round, Time,
+    LedgerWriter, Locality, ModelIndex, Note, Offer, Parameters, Part, RawBid, RawRow, Record, Round, Time,
 };
-use evenhand_engine::replay;
 use evenhand_sim::{Setup, World, engine_for};
-use evenhand_tests::{Ends, Stage};
+use evenhand_tests::{Ends, Stage, replay_interrupted};
 use std::collections::{BTreeMap, VecDeque};
 
 /// How an agent answers an offer; `None` if it never does.
@@ -150,7 +148,7 @@ fn play_in(agents: &[Behaviour], gpus: u32, late: bool) -> (Ends, Vec<Record>) {
         ledger.write(record).unwrap();
     }
     let bytes = ledger.finish().unwrap();
-    replay(&mut engine_for(&header).unwrap(), &mut LedgerReader::new(&bytes[..]).unwrap()).unwrap();
+    replay_interrupted(&bytes, 1);
     (ends, records)
 }
 

@@ -233,6 +233,12 @@ impl Predictor for Believes {
     fn interference(&self) -> Arc<dyn Interference> {
         Arc::new(self.1)
     }
+    fn save(&self) -> Result<evenhand_core::Saved, evenhand_core::SaveError> {
+        Ok(evenhand_core::Saved::default())
+    }
+    fn load(&mut self, _saved: &evenhand_core::Saved) -> Result<(), evenhand_core::SaveError> {
+        Ok(())
+    }
 }
 
 /// Plays a stage in which one slowdown is believed and another true.

@@ -4,8 +4,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use evenhand_core::{LedgerReader, LedgerWriter, Record};
-use evenhand_engine::{replay, run};
+use evenhand_core::{LedgerWriter, Record};
+use evenhand_engine::run;
 use evenhand_policies::POLICIES;
 use evenhand_policies::placement::PLACERS;
 use evenhand_predict::PREDICTORS;
@@ -13,6 +13,7 @@ use evenhand_report::{Costs, METRICS, Report};
 use evenhand_sim::traces::{COLUMNS, TRACES};
 use evenhand_sim::tuners::TUNERS;
 use evenhand_sim::{Scenario, Setup, World, engine_for};
+use evenhand_tests::replay_interrupted;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,9 +78,7 @@ fn small_runs_are_as_they_were() {
             let base = format!("tests/golden/{scenario_name}/{}", name_of(&setup));
             golden(&format!("{base}.json"), &(figures + "\n"));
             golden(&format!("{base}.jsonl"), std::str::from_utf8(&ledger).unwrap());
-            let mut reader = LedgerReader::new(&ledger[..]).unwrap();
-            let header = reader.header().clone();
-            replay(&mut engine_for(&header).unwrap(), &mut reader).unwrap();
+            replay_interrupted(&ledger, 1);
         }
     }
 }

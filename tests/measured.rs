@@ -6,9 +6,10 @@ use evenhand_core::{
     Backend, Choice, Command, JobId, JobSpec, LedgerReader, LedgerWriter, ModelIndex, PerModel, Rate, Record,
     RegimeSpec, Restart, Span, Tenant, TenantId, Time, Work,
 };
-use evenhand_engine::{Engine, replay, run};
+use evenhand_engine::{Engine, run};
 use evenhand_report::Report;
 use evenhand_sim::{ClusterSpec, Faults, Setup, SimJob, Straggling, Workload, World, engine_for, traces};
+use evenhand_tests::replay_interrupted;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -160,10 +161,10 @@ fn the_report_names_the_liar_and_nobody_else() {
 fn a_run_that_measures_can_be_repeated_and_replayed() {
     let (once, again) = (with_lie("measured", ("v100", 0.6), 5), with_lie("measured", ("v100", 0.6), 5));
     assert!(once.ledger == again.ledger, "the same seed gives another ledger");
-    let mut reader = LedgerReader::new(&once.ledger[..]).unwrap();
+    let reader = LedgerReader::new(&once.ledger[..]).unwrap();
     let header = reader.header().clone();
     assert_eq!(header.predictor.name, "measured");
-    replay(&mut engine_for(&header).unwrap(), &mut reader).unwrap();
+    replay_interrupted(&once.ledger, 1);
 }
 
 /// Jobs that are spread, restarted, slowed and of several regimes, of one tenant that reports half of the truth on V100s.

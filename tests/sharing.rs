@@ -14,7 +14,7 @@ use evenhand_sim::{
     ClusterSpec, Colocation, Faults, Resident, Run, Setup, SimJob, TrueInterference, Workload, World,
     simulate,
 };
-use evenhand_tests::{parts_with, policy};
+use evenhand_tests::{parts_with, policy, replay_interrupted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -229,6 +229,12 @@ impl Predictor for Believes {
     fn interference(&self) -> Arc<dyn Interference> {
         if self.nonsense.is_some() { self.declared.interference() } else { Arc::new(Known) }
     }
+    fn save(&self) -> Result<evenhand_core::Saved, evenhand_core::SaveError> {
+        Ok(evenhand_core::Saved::default())
+    }
+    fn load(&mut self, _saved: &evenhand_core::Saved) -> Result<(), evenhand_core::SaveError> {
+        Ok(())
+    }
 }
 
 /// Forty jobs of random demands on six GPUs, some of them gangs.
@@ -360,6 +366,12 @@ fn a_guest_that_is_measured_to_break_a_contract_goes_and_does_not_come_back() {
         fn interference(&self) -> Arc<dyn Interference> {
             Arc::new(Nothing)
         }
+        fn save(&self) -> Result<evenhand_core::Saved, evenhand_core::SaveError> {
+            Ok(evenhand_core::Saved::default())
+        }
+        fn load(&mut self, _saved: &evenhand_core::Saved) -> Result<(), evenhand_core::SaveError> {
+            Ok(())
+        }
     }
     let cluster = machines(1);
     let mut world = world(&cluster, work(&[("b", 10_000), ("a", 10_000)], &cluster));
@@ -379,10 +391,14 @@ fn a_guest_that_is_measured_to_break_a_contract_goes_and_does_not_come_back() {
 fn a_run_with_guests_is_the_same_when_it_is_replayed() {
     let (cluster, workload) = crowd(3);
     let workload = Arc::new(workload);
-    for (name, placer) in
-        [("las", "interference"), ("oef-cooperative", "interference"), ("horus-plus", "topology")]
-    {
-        let setup = Setup { policy: Choice::named(name), placer: Choice::named(placer), ..Setup::default() };
+    for (name, placer, sharing) in [
+        ("las", "interference", "rule"),
+        ("las", "interference", "learned"),
+        ("oef-cooperative", "interference", "learned"),
+        ("horus-plus", "topology", "rule"),
+    ] {
+        let (policy, placer) = (Choice::named(name), Choice::named(placer));
+        let setup = Setup { policy, placer, sharing: Some(sharing.to_owned()), ..Setup::default() };
         let mut world =
             World::new(cluster.models.clone(), &cluster.nodes, workload.clone(), Faults::default(), 1)
                 .with_interference(Box::new(Known));
@@ -391,7 +407,6 @@ fn a_run_with_guests_is_the_same_when_it_is_replayed() {
         let mut engine = evenhand_sim::engine_for(&header).unwrap();
         evenhand_engine::run(&mut engine, &mut world, &mut |record| ledger.write(record)).unwrap();
         let ledger = ledger.finish().unwrap();
-        let mut reader = evenhand_core::LedgerReader::new(&ledger[..]).unwrap();
-        evenhand_engine::replay(&mut evenhand_sim::engine_for(&header).unwrap(), &mut reader).unwrap();
+        replay_interrupted(&ledger, 1);
     }
 }

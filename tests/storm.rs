@@ -7,17 +7,17 @@
 
 use evenhand_core::{
     Abilities, App, AppId, Backend, BackendError, Choice, Command, EndCause, EngineConfig, Event, Goal,
-    GpuCount, Grant, LedgerReader, LedgerWriter, Limits, Loss, Plan, Policy, PolicyError, Random, Reason,
-    Record, Restart, Site, Snapshot, Span, Time, Work,
+    GpuCount, Grant, LedgerWriter, Limits, Loss, Plan, Policy, PolicyError, Random, Reason, Record, Restart,
+    Site, Snapshot, Span, Time, Work,
 };
-use evenhand_engine::{Engine, Parts, replay, run};
+use evenhand_engine::{Engine, Parts, run};
 use evenhand_policies::POLICIES;
 use evenhand_sim::traces::synthetic::Synthetic;
 use evenhand_sim::tuners::{self, TUNERS};
 use evenhand_sim::{
     ClusterSpec, Curve, Faults, Setup, SimApp, SimJob, Straggling, Workload, World, engine_for,
 };
-use evenhand_tests::{Broken, Witness, engine_with, parts_with, policy};
+use evenhand_tests::{Broken, Witness, engine_with, parts_with, policy, replay_interrupted};
 use std::sync::Arc;
 
 /// What became of one storm.
@@ -157,8 +157,7 @@ fn storm(policy: &str, seed: u64, check_replay: bool) -> Result<(), Wreck> {
     })?;
     if check_replay {
         let bytes = ledger.finish().unwrap();
-        let mut reader = LedgerReader::new(&bytes[..]).unwrap();
-        replay(&mut engine_for(&header).unwrap(), &mut reader).unwrap();
+        replay_interrupted(&bytes, seed);
     }
     Ok(())
 }

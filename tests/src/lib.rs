@@ -7,8 +7,9 @@ mod witness;
 
 pub use witness::{Broken, Witness};
 
-use evenhand_core::{Abilities, Choice, EngineConfig, Limits, Policy};
-use evenhand_engine::{Engine, Parts};
+use evenhand_core::{Abilities, Choice, EngineConfig, LedgerReader, Limits, Policy, Random};
+use evenhand_engine::{Engine, Parts, repeat};
+use evenhand_sim::engine_for;
 
 /// An engine around a policy that is not registered.
 pub fn engine_with(policy: Box<dyn Policy>, config: EngineConfig, abilities: Abilities) -> Engine {
@@ -32,6 +33,22 @@ pub fn parts_with(policy: Box<dyn Policy>, config: EngineConfig, abilities: Abil
 /// A registered policy at its defaults.
 pub fn policy(name: &str) -> Box<dyn Policy> {
     evenhand_policies::make(&Choice::named(name)).unwrap()
+}
+
+/// Every record of a ledger must come out as it was, though the engine is saved and made anew from what was saved now and then.
+pub fn replay_interrupted(ledger: &[u8], seed: u64) {
+    let mut reader = LedgerReader::new(ledger).unwrap();
+    let header = reader.header().clone();
+    let make = || engine_for(&header).unwrap();
+    let mut engine = make();
+    let mut random = Random::stream(seed, "interruptions");
+    while let Some(recorded) = reader.read().unwrap() {
+        let repeated = repeat(&mut engine, &recorded);
+        assert!(repeated.is_ok(), "line {}: {recorded:?} became {repeated:?}", reader.line());
+        if random.chance(0.01) {
+            engine = make().resume(&engine.save().unwrap()).unwrap();
+        }
+    }
 }
 
 mod stage;

@@ -5,10 +5,11 @@
 //! and node losses are made good later and no policy has to keep the books itself.
 
 use crate::{ModelIndex, Party, PerModel};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// GPU-milliseconds owed minus received, per party and GPU model.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Balances {
     rows: BTreeMap<Party, PerModel<f64>>,
 }

@@ -4,10 +4,11 @@
 //! class: a share program over classes is exact and much smaller than one over jobs.
 
 use crate::{ClassIndex, Forecast, GpuRange, JobSpec, ModelFilter, PerModel, Rate, Table};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What makes two jobs the same class.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ClassKey {
     gpus: GpuRange,
     models: ModelFilter,
@@ -26,7 +27,7 @@ impl ClassKey {
 }
 
 /// Jobs that a policy need not tell apart.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Class {
     /// Their GPU range.
     pub gpus: GpuRange,
@@ -38,7 +39,7 @@ pub struct Class {
 }
 
 /// The classes of the active jobs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Classes {
     /// The classes in use.
     pub rows: Table<ClassIndex, Class>,

@@ -108,7 +108,7 @@ impl Node {
 pub type Rack = Vec<NodeId>;
 
 /// All machines ever seen, with the GPUs that are free.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cluster {
     /// The GPU models, by index.
     pub models: Vec<GpuModel>,

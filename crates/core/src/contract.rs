@@ -2,8 +2,8 @@
 
 use crate::{
     Cluster, Command, Demand, Drop, Event, Forecast, FreeIndex, GpuId, GpuSet, Grant, Interference, Job,
-    JobId, JobSpec, Lease, LeaseId, Plan, Ratio, Record, Sharing, SharingMode, Snapshot, Span, TenantId,
-    Time,
+    JobId, JobSpec, Lease, LeaseId, Plan, Ratio, Record, SaveError, Saved, Sharing, SharingMode, Snapshot,
+    Span, TenantId, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -151,6 +151,10 @@ pub trait Predictor: Send {
     fn forecast(&self, job: &Job, cluster: &Cluster) -> Arc<Forecast>;
     /// What it believes of jobs on one GPU.
     fn interference(&self) -> Arc<dyn Interference>;
+    /// All that it has learned, for [`Predictor::load`] of a new one of the same kind: from then on both must say the same of everything.
+    fn save(&self) -> Result<Saved, SaveError>;
+    /// Learns what another one had learned. After an error it is of no use.
+    fn load(&mut self, saved: &Saved) -> Result<(), SaveError>;
 }
 
 /// What was measured of one job on one GPU.

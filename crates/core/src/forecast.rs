@@ -20,12 +20,12 @@ pub struct Demand {
     /// GPU memory; `high` is what admission counts with.
     pub memory: Estimate<Bytes>,
     /// Jobs that ask for the same, as the predictor numbers them to remember what it saw of them; the default: it does not.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "crate::job::default")]
     pub class: DemandClass,
 }
 
 /// The number of a class of jobs that ask for the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct DemandClass(pub u32);
 
 /// The regime in force, or one still to come.

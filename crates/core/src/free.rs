@@ -5,9 +5,10 @@
 //! memory copies, even at 5,000 nodes.
 
 use crate::{GpuCount, GpuMask, GpuSet, ModelIndex, Node, NodeId, PerModel, Seat};
+use serde::{Deserialize, Serialize};
 
 /// A set of nodes, one bit each.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct NodeSet(Vec<u64>);
 
 impl NodeSet {
@@ -30,7 +31,7 @@ impl NodeSet {
 }
 
 /// Free GPUs by node and by GPU model.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FreeIndex {
     masks: Vec<GpuMask>,
     models: Vec<ModelIndex>,

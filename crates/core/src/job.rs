@@ -193,7 +193,7 @@ pub enum Consent {
 #[serde(transparent)]
 pub struct GraphDigest(pub u64);
 
-fn default<T: Default + PartialEq>(value: &T) -> bool {
+pub(crate) fn default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
@@ -323,7 +323,7 @@ impl JobSpec {
 }
 
 /// Where a job is between submission and end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobState {
     /// Waits for GPUs, since then.
     Queued {
@@ -340,7 +340,7 @@ pub enum JobState {
 pub type QueueKey = (Reverse<Priority>, Time, JobId);
 
 /// A job and what has happened to it so far. Only active jobs are in a snapshot.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// What was asked for.
     pub spec: Arc<JobSpec>,
@@ -434,13 +434,13 @@ pub struct App {
     #[serde(default, skip_serializing_if = "default")]
     pub agent: AgentSeat,
     /// When it appeared.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "default")]
     pub opened: Time,
     /// Its active jobs, in order of number.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobId>,
     /// Its jobs that have ended, in the order of their ends, and the work that each had done.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<(JobId, Work)>,
 }
 

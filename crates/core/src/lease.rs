@@ -38,7 +38,7 @@ fn alone(sharing: &Sharing) -> bool {
 }
 
 /// `Waiting -> Asked -> Held -> Stopping -> ended`; a renewal changes nothing but the deadline.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeaseState {
     /// Decided; some of its GPUs are still held by leases that are being stopped.
     #[default]
@@ -63,9 +63,28 @@ impl Lease {
 }
 
 /// All leases that have not ended.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<Kept>", into = "Vec<Kept>")]
 pub struct Leases {
     rows: BTreeMap<LeaseId, Lease>,
+}
+
+/// A lease with what a ledger does not say of it.
+#[derive(Serialize, Deserialize)]
+struct Kept(Lease, LeaseState, Time, Time);
+
+impl From<Vec<Kept>> for Leases {
+    fn from(rows: Vec<Kept>) -> Self {
+        let whole = |Kept(lease, state, taken, booked)| (lease.id, Lease { state, taken, booked, ..lease });
+        Self { rows: rows.into_iter().map(whole).collect() }
+    }
+}
+
+impl From<Leases> for Vec<Kept> {
+    fn from(leases: Leases) -> Self {
+        let kept = |lease: Lease| Kept(lease.clone(), lease.state, lease.taken, lease.booked);
+        leases.rows.into_values().map(kept).collect()
+    }
 }
 
 impl Leases {

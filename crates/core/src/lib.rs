@@ -26,6 +26,7 @@ mod plan;
 mod promised;
 mod reason;
 mod record;
+mod saved;
 mod seed;
 mod snapshot;
 mod table;
@@ -63,6 +64,7 @@ pub use plan::{Drop, Grant, Others, Party, Plan, PlanError, Quality, Shares, Sha
 pub use promised::Promised;
 pub use reason::Reason;
 pub use record::{Decision, EngineConfig, Header, LEDGER_VERSION, Note, RETRY_DOUBLINGS_MAX, Record};
+pub use saved::{SaveError, Saved};
 pub use seed::Random;
 pub use snapshot::{Jobs, Occasion, Snapshot};
 pub use table::{ClassIndex, JobIndex, ModelIndex, PerModel, Place, Table};

@@ -3,8 +3,9 @@
 //! A policy object holds parameters only, so whatever it learns travels in the plan and comes back in the next
 //! snapshot. Each policy keeps a type of its own; nobody else can look inside, but anybody can save it.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -62,6 +63,22 @@ impl Memory {
             Self::Live(live) => live.0.save(),
             Self::Saved(text) => Some(text.to_string()),
         }
+    }
+}
+
+impl Serialize for Memory {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match (self, self.save()) {
+            (Self::Live(_), None) => Err(S::Error::custom("a policy's memory cannot be saved")),
+            (_, text) => text.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Memory {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        Ok(text.map_or(Self::Empty, |text| Self::Saved(text.into())))
     }
 }
 

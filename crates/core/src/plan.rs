@@ -10,7 +10,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 /// A decision.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// Most deserving first.
     pub grants: Vec<Grant>,
@@ -45,7 +45,7 @@ pub struct Plan {
 }
 
 /// What happens to jobs that hold GPUs and are not named in a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Others {
     /// They are preempted: the plan names everybody who may run.
     #[default]
@@ -81,14 +81,14 @@ impl Party {
 }
 
 /// GPUs per party and GPU model, as fractions of whole GPUs.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
     /// Each party once.
     pub rows: Vec<(Party, PerModel<f64>)>,
 }
 
 /// One job's part of a plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
     /// Who.
     pub job: JobId,
@@ -114,7 +114,7 @@ impl Grant {
 }
 
 /// Which GPUs a grant is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Site {
     /// Any GPU model that will do for the job; the placer chooses one.
     Anywhere,

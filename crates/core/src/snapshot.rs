@@ -8,6 +8,7 @@ use crate::{
     Interference, Job, JobId, JobIndex, Lease, LeaseState, Leases, ModelIndex, PerModel, Plan, QueueKey,
     Rate, Ratio, Round, SharingMode, Span, Table, Tenants, Time, Work,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ pub enum Occasion {
 }
 
 /// The active jobs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Jobs {
     rows: Table<JobIndex, Job>,
     by_id: BTreeMap<JobId, JobIndex>,

@@ -39,10 +39,11 @@ place! {
 }
 
 /// Rows that can only be reached with their own index type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table<I, T> {
     rows: Vec<Option<T>>,
     vacant: Vec<u32>,
+    #[serde(skip)]
     index: PhantomData<I>,
 }
 

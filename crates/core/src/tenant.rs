@@ -32,7 +32,7 @@ impl Tenant {
 }
 
 /// All tenants, by number.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Tenants {
     rows: Vec<Tenant>,
 }

@@ -5,11 +5,12 @@
 
 use crate::{Engine, Step};
 use evenhand_core::{Answer, AppId, BidError, BidTable, Command, Invitation, Note, Offer, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// An auction that is open.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Bidding {
     /// When it closes.
     pub until: Time,

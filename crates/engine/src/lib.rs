@@ -14,12 +14,14 @@ mod nodes;
 mod rehearse;
 mod replay;
 mod round;
+mod saved;
 mod seats;
 mod sharing;
 mod state;
 
 pub use rehearse::{Rehearsal, RehearsedStart, RehearsedStop};
 pub use replay::{Difference, ReplayError, Replayed, repeat, replay};
+pub use saved::SavedEngine;
 
 use evenhand_core::{
     Abilities, Backend, BackendError, Choice, Command, Decision, EngineConfig, Event, JobId, Limits, Note,
@@ -118,6 +120,7 @@ impl Engine {
         match (self.parts.make_policy)(choice) {
             Some(policy) => {
                 self.parts.policy = policy;
+                self.state.policy = Some(choice.clone());
                 // Another policy's memory means nothing to this one.
                 self.state.previous = None;
                 self.state.ask_early();

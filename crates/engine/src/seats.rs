@@ -5,9 +5,10 @@
 //! takes leases. This is the whole argument for "no GPU in two exclusive leases".
 
 use evenhand_core::{Cluster, GpuId, GpuMask, GpuSet, Lease, LeaseId, NodeId, Seat, Sharing};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Desk {
     taken: GpuMask,
     promised: GpuMask,
@@ -15,7 +16,7 @@ struct Desk {
     waiting: Vec<LeaseId>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Seats {
     desks: Vec<Desk>,
     /// Who is on a GPU that is not held exclusively.

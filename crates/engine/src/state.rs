@@ -6,14 +6,15 @@
 use crate::bids::Bidding;
 use crate::seats::Seats;
 use evenhand_core::{
-    App, AppId, Balances, BidTable, Classes, Cluster, Forecast, GpuCount, GpuId, GpuMask, GpuModel,
+    App, AppId, Balances, BidTable, Choice, Classes, Cluster, Forecast, GpuCount, GpuId, GpuMask, GpuModel,
     Interference, JobId, JobState, Jobs, LeaseId, Leases, NodeId, Occasion, Outcome, PerModel, Plan, Reason,
     Round, Seat, Sharing, Snapshot, Tenant, Tenants, Time,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct State {
     pub now: Time,
     pub round: Round,
@@ -26,6 +27,8 @@ pub(crate) struct State {
     pub leases: Arc<Leases>,
     pub balances: Arc<Balances>,
     pub bids: Arc<BTreeMap<AppId, BidTable>>,
+    /// Comes from the predictor.
+    #[serde(skip, default = "unknown")]
     pub interference: Arc<dyn Interference>,
     /// Hosts and the guests that were measured to break their contracts.
     pub apart: Arc<BTreeSet<(JobId, JobId)>>,
@@ -34,6 +37,8 @@ pub(crate) struct State {
     /// Leases of jobs that use what others leave over.
     pub guests: BTreeSet<LeaseId>,
     pub previous: Option<Arc<Plan>>,
+    /// The policy that decides, if another one did at first.
+    pub policy: Option<Choice>,
     /// Which GPUs are taken or promised.
     pub seats: Seats,
     /// Leases on their way out, and since when.
@@ -65,6 +70,10 @@ pub(crate) struct State {
     pub shares_since: Time,
 }
 
+fn unknown() -> Arc<dyn Interference> {
+    Arc::new(evenhand_core::DemandSharing)
+}
+
 impl State {
     pub fn new(interference: Arc<dyn Interference>) -> Self {
         Self {
@@ -84,6 +93,7 @@ impl State {
             hosts: BTreeSet::new(),
             guests: BTreeSet::new(),
             previous: None,
+            policy: None,
             seats: Seats::default(),
             stopping: BTreeMap::new(),
             lease_next: 1,
@@ -166,7 +176,7 @@ impl State {
     }
 
     pub fn app_opened(&mut self, app: &App) {
-        let app = App { opened: self.now, ..app.clone() };
+        let app = App { opened: self.now, jobs: Vec::new(), ended: Vec::new(), ..app.clone() };
         Arc::make_mut(&mut self.apps).entry(app.id).or_insert(app);
     }
 

@@ -1,12 +1,13 @@
 //! Kinds: jobs of a tenant that were declared alike.
 
 use evenhand_core::{GpuRange, JobSpec, ModelFilter, ModelIndex, PerModel, Rate, TenantId};
+use serde::{Deserialize, Serialize};
 
 /// Jobs of one tenant with the same GPU range, the same GPU models and the same declared speeds.
 ///
 /// What is measured on one of them is believed of all: short jobs then have a measured speed before they start. A tenant
 /// cannot hide a lie among true reports, because a kind is one report.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Kind {
     /// Who submits them.
     pub tenant: TenantId,

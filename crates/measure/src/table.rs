@@ -2,19 +2,20 @@
 
 use crate::{Kind, Pace, Window};
 use evenhand_core::{ModelIndex, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Kinds that are kept: of more, those heard of longest ago are forgotten.
 const KINDS_MAX: usize = 4096;
 
 /// What was measured of all kinds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Speeds {
     rows: BTreeMap<Kind, Row>,
 }
 
 /// What was measured of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Row {
     cells: BTreeMap<ModelIndex, Window>,
     heard: Time,

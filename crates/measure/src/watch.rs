@@ -11,6 +11,7 @@
 use evenhand_core::{
     Cluster, EndCause, JobSpec, Lease, LeaseId, ModelIndex, Rate, Regime, Sharing, Span, Time, Work,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Shorter stints say more about the moment than about the job.
@@ -41,7 +42,7 @@ pub struct Runner<'a> {
 }
 
 /// What is watched of one lease.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stint {
     model: ModelIndex,
     /// Of the number of GPUs and of how far they are apart.
@@ -53,7 +54,7 @@ struct Stint {
 }
 
 /// The leases that run now.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Watch {
     stints: BTreeMap<LeaseId, Stint>,
 }

@@ -1,6 +1,7 @@
 //! A robust mean of what was measured lately, in bounded memory.
 
 use evenhand_core::{Estimate, Rate};
+use serde::{Deserialize, Serialize};
 
 /// Paces that are kept: those before are forgotten, so that a speed that changed is believed in the end.
 const KEPT_MAX: usize = 64;
@@ -12,7 +13,7 @@ const TRIMMED: usize = 5;
 const NOISE: f64 = 0.1;
 
 /// The last paces on one GPU model.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Window {
     /// In the order they came; the oldest is at `next` once there are as many as are kept.
     paces: Vec<f64>,

@@ -8,9 +8,10 @@ use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime, speeds};
 use evenhand_core::{
     Cluster, DemandSharing, EndCause, Estimate, Event, Forecast, Interference, Job, JobId, Moved, Predictor,
-    Sample, Work,
+    Sample, SaveError, Saved, Work,
 };
 use evenhand_measure::LossFit;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,13 +27,13 @@ const TOLERANCE: f64 = 0.02;
 /// Reports that are kept of a job; of more, every other one goes.
 const POINTS_MAX: usize = 128;
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Curves {
     trails: BTreeMap<JobId, Trail>,
 }
 
 /// What a job has reported, and what was made of it.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Trail {
     /// Steps and loss, in the order of steps.
     points: Vec<(f64, f64)>,
@@ -68,6 +69,15 @@ impl Predictor for Curves {
 
     fn interference(&self) -> Arc<dyn Interference> {
         Arc::new(DemandSharing)
+    }
+
+    fn save(&self) -> Result<Saved, SaveError> {
+        Saved::of(self)
+    }
+
+    fn load(&mut self, saved: &Saved) -> Result<(), SaveError> {
+        *self = saved.read()?;
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::PredictorEntry;
 use evenhand_core::{
     Cluster, Demand, DemandSharing, Estimate, Event, Forecast, Interference, Job, Moved, PerModel, Predictor,
-    Rate, Ratio, RegimeForecast, Sample, Work,
+    Rate, Ratio, RegimeForecast, Sample, SaveError, Saved, Work,
 };
 use std::sync::Arc;
 
@@ -29,6 +29,14 @@ impl Predictor for Declared {
 
     fn interference(&self) -> Arc<dyn Interference> {
         Arc::new(DemandSharing)
+    }
+
+    fn save(&self) -> Result<Saved, SaveError> {
+        Ok(Saved::default())
+    }
+
+    fn load(&mut self, _saved: &Saved) -> Result<(), SaveError> {
+        Ok(())
     }
 }
 

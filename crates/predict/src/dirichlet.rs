@@ -20,7 +20,7 @@ use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime, relative, speeds};
 use evenhand_core::{
     Cluster, DemandSharing, Estimate, Event, Forecast, Interference, Job, JobSpec, ModelIndex, Moved,
-    Predictor, Ratio, RegimeForecast, Sample, Work,
+    Predictor, Ratio, RegimeForecast, Sample, SaveError, Saved, Work,
 };
 use std::sync::Arc;
 
@@ -50,6 +50,14 @@ impl Predictor for Dirichlet {
 
     fn interference(&self) -> Arc<dyn Interference> {
         Arc::new(DemandSharing)
+    }
+
+    fn save(&self) -> Result<Saved, SaveError> {
+        Ok(Saved::default())
+    }
+
+    fn load(&mut self, _saved: &Saved) -> Result<(), SaveError> {
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@
 //! believed without these jobs: what holds for more of them, or a prior. What is old fades.
 
 use evenhand_core::EndPoint;
+use serde::{Deserialize, Serialize};
 
 /// Bins for every doubling.
 const PER_DOUBLING: f64 = 4.0;
@@ -35,7 +36,7 @@ fn middle(bin: usize) -> f64 {
 }
 
 /// What is believed of jobs that nothing was seen of yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Prior {
     /// They end where they were said to, as four jobs would have shown.
     AsDeclared,
@@ -55,7 +56,7 @@ fn prior(prior: Prior, bin: usize) -> (f64, f64) {
 }
 
 /// Jobs that came as far as a bin.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Count {
     ended: f64,
     passed: f64,
@@ -64,7 +65,7 @@ struct Count {
 }
 
 /// What was seen of some jobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Hazards {
     counts: Vec<Count>,
     /// Jobs that ended, faded.

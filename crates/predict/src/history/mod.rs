@@ -14,9 +14,10 @@ mod hazards;
 use crate::{PredictorEntry, regimes};
 use evenhand_core::{
     Cluster, EndCause, Ends, Event, Forecast, Interference, Job, JobId, JobSpec, Moved, Predictor, Rate,
-    Sample, TenantId, Work,
+    Sample, SaveError, Saved, TenantId, Work,
 };
 use hazards::{Hazards, Prior, bin, points, priors};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,6 +71,7 @@ enum Reach {
 }
 
 /// What is known of jobs that declare their work, or of those that do not.
+#[derive(Serialize, Deserialize)]
 struct Kept {
     prior: Prior,
     all: Hazards,
@@ -195,6 +197,16 @@ impl Predictor for History {
 
     fn interference(&self) -> Arc<dyn Interference> {
         self.speeds.interference()
+    }
+
+    fn save(&self) -> Result<Saved, SaveError> {
+        Saved::of(&(self.speeds.save()?, &self.said, &self.unsaid, &self.seen))
+    }
+
+    fn load(&mut self, saved: &Saved) -> Result<(), SaveError> {
+        let speeds: Saved;
+        (speeds, self.said, self.unsaid, self.seen) = saved.read()?;
+        self.speeds.load(&speeds)
     }
 }
 

@@ -14,9 +14,10 @@ use crate::declared::{as_declared, changes_regime};
 use belief::{guess, row, seen};
 use evenhand_core::{
     Cluster, DemandSharing, Estimate, Event, Forecast, Interference, Job, JobSpec, Moved, PerModel,
-    Predictor, Rate, Sample, TenantId,
+    Predictor, Rate, Sample, SaveError, Saved, TenantId,
 };
 use evenhand_measure::{Kind, Pace, Runner, Speeds, Watch};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use worth::Worth;
@@ -30,7 +31,7 @@ pub(crate) const ENTRY: PredictorEntry = PredictorEntry {
 /// A row is told anew when one of its speeds is off by more than this part.
 const TOLERANCE: f64 = 0.01;
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Measured {
     watch: Watch,
     speeds: Speeds,
@@ -71,6 +72,15 @@ impl Predictor for Measured {
 
     fn interference(&self) -> Arc<dyn Interference> {
         Arc::new(DemandSharing)
+    }
+
+    fn save(&self) -> Result<Saved, SaveError> {
+        Saved::of(self)
+    }
+
+    fn load(&mut self, saved: &Saved) -> Result<(), SaveError> {
+        *self = saved.read()?;
+        Ok(())
     }
 }
 

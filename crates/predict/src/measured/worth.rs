@@ -4,9 +4,10 @@ use super::belief::told;
 use super::is_off;
 use evenhand_core::{Estimate, ModelIndex, PerModel, Rate};
 use evenhand_measure::Kind;
+use serde::{Deserialize, Serialize};
 
 /// The record of one tenant.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Worth {
     /// Over its kinds, on each GPU model: the sum of the logarithms of measured over declared speed, and their number.
     sums: PerModel<(f64, f64)>,

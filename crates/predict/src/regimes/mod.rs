@@ -22,10 +22,11 @@ use crate::PredictorEntry;
 use crate::declared::{as_declared, changes_regime, speeds};
 use evenhand_core::{
     Cluster, DemandSharing, EndCause, Estimate, Event, Forecast, Interference, Job, JobId, JobSpec, Moved,
-    Predictor, Ratio, RegimeForecast, Sample, Work,
+    Predictor, Ratio, RegimeForecast, Sample, SaveError, Saved, Work,
 };
 use evenhand_measure::Kind;
 use record::{Belief, Records};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use track::Track;
@@ -48,7 +49,7 @@ const EQUAL: f64 = 0.02;
 /// Jobs of which it is remembered how far they were: of more, all are told anew.
 const JOBS_MAX: usize = 1 << 16;
 
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Regimes {
     records: Records,
     /// How far each job was when something was last told of it.
@@ -97,6 +98,15 @@ impl Predictor for Regimes {
 
     fn interference(&self) -> Arc<dyn Interference> {
         Arc::new(DemandSharing)
+    }
+
+    fn save(&self) -> Result<Saved, SaveError> {
+        Saved::of(self)
+    }
+
+    fn load(&mut self, saved: &Saved) -> Result<(), SaveError> {
+        *self = saved.read()?;
+        Ok(())
     }
 }
 

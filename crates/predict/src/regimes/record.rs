@@ -4,6 +4,7 @@ use super::outlook::{Case, Earlier, VOICES, cases, expected_modes};
 use super::track::Track;
 use evenhand_core::{Estimate, JobSpec, Time};
 use evenhand_measure::Kind;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Tracks that are kept of a kind, and of all kinds together: the last ones.
@@ -48,7 +49,7 @@ const ERRORS_MAX: usize = 64;
 const SPREAD_MIN: f64 = 0.03;
 
 /// A sum of errors that fades, and their number.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Off {
     sum: f64,
     count: f64,
@@ -66,7 +67,7 @@ impl Off {
 }
 
 /// What is remembered of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Memory {
     tracks: Vec<Track>,
     offs: [[Off; VOICES]; SITUATIONS],
@@ -74,7 +75,7 @@ struct Memory {
 }
 
 /// What is remembered of all jobs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Records {
     kinds: BTreeMap<Kind, Memory>,
     /// The last tracks of all kinds.

@@ -1,12 +1,13 @@
 //! Tracks: how fast a job was over its work, as far as it is known.
 
 use evenhand_core::{Job, JobSpec, Regime};
+use serde::{Deserialize, Serialize};
 
 /// Changes that are kept of a track; later ones count as the last.
 const CHANGES_MAX: usize = 24;
 
 /// A regime of a track.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Leg {
     /// Steps done when it began.
     pub from: f64,
@@ -16,7 +17,7 @@ pub(super) struct Leg {
 }
 
 /// The regimes of a job.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Track {
     /// In the order of work, the first from the start.
     legs: Vec<Leg>,

@@ -1,7 +1,10 @@
 //! By how much measured slowdowns were off, class by class.
 
 use crate::learned::Learned;
-use evenhand_core::{Demand, DemandClass, Estimate, GpuModel, Interference, Ratio, SharingMode};
+use evenhand_core::{
+    Demand, DemandClass, Estimate, GpuModel, Interference, Ratio, SaveError, Saved, SharingMode,
+};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,7 +26,7 @@ type Own = (DemandClass, bool);
 type Pair = (DemandClass, DemandClass, bool);
 
 /// The mean of logarithms of measured over believed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Off {
     count: f64,
     mean: f64,
@@ -42,7 +45,7 @@ impl Off {
 }
 
 /// Everything that was measured.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Offs {
     own: BTreeMap<Own, Off>,
     pairs: BTreeMap<Pair, Off>,
@@ -90,7 +93,7 @@ fn is_moved(told: Option<f64>, found: f64) -> bool {
 }
 
 /// What is told of a pair: by how much trees are off, and after how many measurements.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Told {
     off: f64,
     count: f64,
@@ -113,6 +116,17 @@ impl Corrected {
     /// Of which nothing is known to be off.
     pub(super) fn of(model: Arc<Learned>) -> Self {
         Self { model, said: Arc::default(), own: BTreeMap::new(), pairs: BTreeMap::new() }
+    }
+
+    /// All that was found to be off, to be told to another one of the same model.
+    pub(super) fn save(&self) -> Result<Saved, SaveError> {
+        Saved::of(&(&self.own, &self.pairs))
+    }
+
+    /// Takes over what another one has found.
+    pub(super) fn load(&mut self, saved: &Saved) -> Result<(), SaveError> {
+        (self.own, self.pairs) = saved.read()?;
+        Ok(())
     }
 
     /// The slowdown that trees say.

@@ -15,8 +15,10 @@ use crate::learned::Learned;
 use corrected::{Corrected, Offs};
 use evenhand_core::{
     Bytes, Cluster, Demand, DemandClass, Estimate, Event, Forecast, GpuId, GpuSet, Interference, Job,
-    JobSpec, Lease, LeaseId, ModelIndex, Moved, PerModel, Predictor, Sample, Sharing, SharingMode,
+    JobSpec, Lease, LeaseId, ModelIndex, Moved, PerModel, Predictor, Sample, SaveError, Saved, Sharing,
+    SharingMode,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -46,14 +48,14 @@ struct WithLearned {
 type Declared = [u64; 5];
 
 /// Jobs of which the same was declared.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Class {
     id: DemandClass,
     /// What one of them was measured to ask.
     measured: Option<Demand>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Sitting {
     lease: LeaseId,
     demand: Demand,
@@ -105,6 +107,18 @@ impl Predictor for WithLearned {
 
     fn interference(&self) -> Arc<dyn Interference> {
         self.corrected.clone()
+    }
+
+    fn save(&self) -> Result<Saved, SaveError> {
+        let Self { offs, classes, seats, taken, .. } = self;
+        Saved::of(&(self.speeds.save()?, self.corrected.save()?, offs, classes, seats, taken))
+    }
+
+    fn load(&mut self, saved: &Saved) -> Result<(), SaveError> {
+        let (speeds, told): (Saved, Saved);
+        (speeds, told, self.offs, self.classes, self.seats, self.taken) = saved.read()?;
+        Arc::make_mut(&mut self.corrected).load(&told)?;
+        self.speeds.load(&speeds)
     }
 }
 
