@@ -161,3 +161,30 @@ fn figures_are_told_as_prometheus_reads_them() {
     }
     end(&server);
 }
+
+#[test]
+fn a_server_that_left_in_good_order_starts_again_without_repeating_anything() {
+    let (folder, mut server) = busy("operate-leave");
+    server.says(&["policy", "use", "las"]);
+    let before = json(&server, &["queue", "--json"]);
+    assert_eq!(server.leave(), Some(0));
+    let server = Server::start_with(&folder.0, None, &[]);
+    let figures = text(&server, "/v1/metrics");
+    assert!(figures.contains("evenhand_start_records 0\n"), "{figures}");
+    assert!(figures.contains("evenhand_policy{name=\"las\"} 1"), "{figures}");
+    assert_eq!(json(&server, &["queue", "--json"])["jobs"].as_array().unwrap().len(), 3, "{before}");
+    end(&server);
+}
+
+#[test]
+fn what_was_saved_and_cannot_be_read_is_left_out() {
+    let (folder, mut server) = busy("operate-unreadable");
+    assert_eq!(server.leave(), Some(0));
+    let store = rusqlite::Connection::open(folder.0.join("state/ledger.db")).unwrap();
+    let records: u64 = store.query_row("SELECT max(seq) FROM ledger", [], |row| row.get(0)).unwrap();
+    store.execute("UPDATE saved SET body = x'00'", []).unwrap();
+    drop(store);
+    let server = Server::start_with(&folder.0, None, &[]);
+    assert!(text(&server, "/v1/metrics").contains(&format!("evenhand_start_records {records}\n")));
+    end(&server);
+}

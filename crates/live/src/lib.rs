@@ -8,6 +8,7 @@
 pub mod access;
 pub mod api;
 mod clock;
+mod leave;
 mod local;
 mod program;
 mod request;
@@ -17,6 +18,7 @@ pub mod store;
 mod world;
 
 pub use clock::{Clock, Stopwatch, system_ms};
+pub use leave::leave_on_signals;
 pub use local::{
     ABILITIES as LOCAL_ABILITIES, Devices, FoundGpus, GpuError, LocalRunner, SUPERVISE, SupervisorCommand,
     find_gpus, output_file, supervise,

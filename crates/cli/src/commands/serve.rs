@@ -10,7 +10,7 @@ use evenhand_live::api::{Front, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
     Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
-    SupervisorCommand, find_gpus,
+    SupervisorCommand, find_gpus, leave_on_signals,
 };
 use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
 use std::net::TcpListener;
@@ -35,6 +35,7 @@ pub fn run(args: &Serve) -> Result<()> {
     let listener =
         TcpListener::bind(args.listen).with_context(|| format!("{} cannot be listened at", args.listen))?;
     let address = listener.local_addr()?;
+    leave_on_signals(tell.clone())?;
     let mut service = listen(config, inbox, tell, listener, args.requests_per_second)?;
     tell_address(&state, &address.to_string())
         .with_context(|| format!("{} cannot be written", state.display()))?;
@@ -44,7 +45,9 @@ pub fn run(args: &Serve) -> Result<()> {
     if args.state.is_some() && token.exists() {
         output::note(&format!("clients need: export EVENHAND_TOKEN=$(cat {})", token.display()));
     }
-    service.run().map_err(refused)
+    service.run().map_err(refused)?;
+    output::note("left in good order; jobs go on, and the next start takes them over");
+    Ok(())
 }
 
 /// Opens the service, and answers requests for it on threads of their own.

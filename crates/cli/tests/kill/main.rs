@@ -47,8 +47,13 @@ fn storm(policy: &str, kills: u32, jobs: u32) {
         match random.below(10) {
             0 | 1 => counts[1] += u32::from(server.kill_a_job(&mut random)),
             2 => counts[2] += u32::from(server.kill_a_supervisor(&mut random)),
-            _ => {
-                server.kill();
+            way => {
+                // Some are asked to leave and save everything; the next begins from what they saved.
+                if way == 3 {
+                    server.leave()
+                } else {
+                    server.kill()
+                }
                 thread::sleep(Duration::from_millis(random.below(150)));
                 server = Server::start(&folder, policy);
                 server.until_ledger_and_processes_agree(PATIENCE);

@@ -54,6 +54,12 @@ impl Server {
         self.child.wait().unwrap();
     }
 
+    /// Asks it to leave, and waits until it has.
+    pub fn leave(&mut self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+
     pub fn get(&self, path: &str) -> Option<Value> {
         get(&self.folder, path)
     }

@@ -45,6 +45,13 @@ impl Server {
         Self { child, url: format!("http://{address}"), token }
     }
 
+    /// Asks it to leave; it does so with this exit code.
+    pub fn leave(&mut self) -> Option<i32> {
+        use rustix::process::{Pid, Signal, kill_process};
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        self.child.wait().unwrap().code()
+    }
+
     pub fn run(&self, words: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
         command.env("EVENHAND_SERVER", &self.url).env("EVENHAND_TOKEN", &self.token);

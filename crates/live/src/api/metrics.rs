@@ -2,7 +2,7 @@
 
 use super::{Front, Trouble, nodes};
 use crate::clock::Stopwatch;
-use crate::service::{DURATION_BOUNDS_US, Vitals};
+use crate::service::{DURATION_BOUNDS_US, Durations, Vitals};
 use crate::store::{Reader, STORE_FILE, Usage, WAIT_BOUNDS_S, Waits};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -138,12 +138,27 @@ fn gpus(text: &mut Text, rows: &[nodes::NodeRow]) {
     }
 }
 
+fn durations(text: &mut Text, name: &str, help: &str, durations: &Durations) {
+    let (count, total_us) = durations.total();
+    let bounds = DURATION_BOUNDS_US.iter().map(|bound| *bound as f64 / 1e6);
+    let up_to: Vec<(f64, u64)> = bounds.zip(durations.up_to()).collect();
+    text.histogram(name, help, &up_to, (count, total_us as f64 / 1e6));
+}
+
 fn service(text: &mut Text, vitals: &Vitals) {
-    let (count, total_us) = vitals.decisions.total();
-    let up_to: Vec<(f64, u64)> =
-        DURATION_BOUNDS_US.iter().map(|bound| *bound as f64 / 1e6).zip(vitals.decisions.up_to()).collect();
     let help = "Time that decisions took since the start of the service.";
-    text.histogram("decision_seconds", help, &up_to, (count, total_us as f64 / 1e6));
+    durations(text, "decision_seconds", help, &vitals.decisions);
+    let help = "Time that it took to save everything for the next start.";
+    durations(text, "save_seconds", help, &vitals.saves);
+    let failed = vitals.saves_failed.load(Ordering::Relaxed) as f64;
+    text.single(
+        "saves_failed_total",
+        "counter",
+        "How often that failed: the next start takes longer.",
+        failed,
+    );
+    let repeated = vitals.repeated.load(Ordering::Relaxed) as f64;
+    text.single("start_records", "gauge", "Records that the start repeated.", repeated);
     text.family(
         "promises_total",
         "counter",

@@ -4,9 +4,11 @@
 //! out and people answered. If the store cannot be written, the turn never was: its people are told so, and everything is built again from
 //! what is on disk.
 
+mod followed;
 mod intake;
 mod promises;
 mod recovery;
+mod savings;
 mod turn;
 mod vitals;
 
@@ -19,7 +21,8 @@ use crate::store::{Origin, Store, StoreError};
 use crate::world::{Arrival, Mail, Setting, World};
 use evenhand_core::{BackendError, Choice, GpuModel, Header, JobId, Node};
 use evenhand_engine::Engine;
-use promises::Promises;
+use followed::Followed;
+use savings::Savings;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -112,8 +115,8 @@ pub struct Service {
     next_job: JobId,
     queue_max: u64,
     ledger_bytes_max: Option<u64>,
-    policy: Choice,
-    promises: Promises,
+    followed: Followed,
+    savings: Savings,
     vitals: Arc<Vitals>,
     told: Box<dyn Fn(u64) + Send>,
     // Held until the service ends: another server keeps out as long as this file is locked.
@@ -139,7 +142,7 @@ impl Service {
         let runner = make_runner(&origin).map_err(files)?;
         let found = recovery::recover(&store, &origin.header, &make_engine)?;
         let wanted = header.policy.clone();
-        let clock = Clock::resume(origin.epoch_ms, found.now);
+        let clock = Clock::resume(origin.epoch_ms, found.followed.now);
         let world = if found.is_new {
             World::new(setting, clock, runner, inbox)
         } else {
@@ -150,6 +153,7 @@ impl Service {
         };
         let vitals = Arc::new(Vitals::default());
         vitals.last.store(store.last(), Ordering::Relaxed);
+        vitals.repeated.store(found.repeated, Ordering::Relaxed);
         let mut service = Self {
             engine: found.engine,
             next_job: found.next_job,
@@ -159,8 +163,8 @@ impl Service {
             make_engine,
             queue_max,
             ledger_bytes_max,
-            policy: found.policy,
-            promises: found.promises,
+            followed: found.followed,
+            savings: Savings::default(),
             vitals,
             told,
             _lock: lock,
@@ -178,27 +182,29 @@ impl Service {
         self.vitals.clone()
     }
 
-    /// Goes on until nobody can ask anything any more and every job has ended, or something breaks for good.
+    /// Goes on until it is told to leave, or nobody can ask anything any more and every job has ended, or something breaks for good.
     pub fn run(&mut self) -> Result<(), ServiceError> {
         while let Some((now, arrival)) = self.world.arrival()? {
             match self.turn(now, arrival) {
-                Ok(()) => {}
+                Ok(()) => self.save_if_due(),
                 Err(error) if error.may_pass() => self.mend(error)?,
                 Err(error) => return Err(error.into()),
             }
         }
+        self.save();
         Ok(())
     }
 
     /// Tells others of the machines, who decides, and how promises were kept.
     fn publish(&self) {
-        self.vitals.set_fleet(Fleet::new(&self.engine.snapshot().cluster, self.policy.clone()));
-        self.vitals.set_promises(&self.promises);
+        let policy = self.followed.policy.clone();
+        self.vitals.set_fleet(Fleet::new(&self.engine.snapshot().cluster, policy));
+        self.vitals.set_promises(&self.followed.promises);
     }
 
     /// The policy that was asked for on the command line decides, whoever did before.
     fn use_policy(&mut self, wanted: Choice) -> Result<(), ServiceError> {
-        if self.policy != wanted {
+        if self.followed.policy != wanted {
             let now = self.world.now();
             self.turn(now, Arrival::Seen(evenhand_core::Event::PolicyChanged(wanted)))?;
         }
@@ -210,6 +216,9 @@ impl Service {
         self.vitals.mending.store(true, Ordering::Relaxed);
         loop {
             self.world.turn_away(&Refusal::Unavailable(error.to_string()), Duration::from_millis(500));
+            if self.world.is_left() {
+                return Ok(());
+            }
             match self.store.probe() {
                 Ok(()) => break,
                 Err(again) if again.may_pass() => error = again,
@@ -221,7 +230,7 @@ impl Service {
         let found = recovery::recover(&self.store, &self.origin.header, &self.make_engine)?;
         self.engine = found.engine;
         self.next_job = found.next_job;
-        (self.policy, self.promises) = (found.policy, found.promises);
+        self.followed = found.followed;
         self.publish();
         self.world.rebuild(found.remembered);
         self.vitals.mending.store(false, Ordering::Relaxed);

@@ -1,10 +1,11 @@
 //! Whether jobs finish by when they were promised to.
 
 use evenhand_core::{Command, JobId, Outcome, Record, Time};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What was promised to jobs that have not ended, and how earlier promises turned out.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Promises {
     open: BTreeMap<JobId, Time>,
     /// Jobs that finished by then.

@@ -1,40 +1,33 @@
 //! Everything as the ledger has it.
 
-use super::promises::Promises;
+use super::followed::Followed;
 use super::{Machines, MakeEngine, ServiceError};
 use crate::program::Program;
 use crate::runner::LiveJob;
 use crate::store::{Store, StoreError};
 use crate::world::Remembered;
-use evenhand_core::{Choice, Command, Event, Header, JobId, Lease, Record, Round, Time};
-use evenhand_engine::{Engine, repeat};
+use evenhand_core::{Header, JobId, Lease, Record, SaveError, Saved};
+use evenhand_engine::{Engine, SavedEngine, repeat};
 use std::sync::Arc;
 
 /// What a ledger amounts to.
 pub(super) struct Found {
     pub engine: Engine,
+    pub followed: Followed,
+    /// Records that were repeated.
+    pub repeated: u64,
     pub is_new: bool,
-    pub now: Time,
     pub next_job: JobId,
-    pub policy: Choice,
-    pub promises: Promises,
     pub machines: Machines,
     pub remembered: Remembered,
 }
 
-/// Feeds the whole ledger to a new engine; every decision must be the recorded one.
+/// Takes what was last saved, or a new engine, and feeds it the rest of the ledger; every decision must be the recorded one.
 pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Result<Found, ServiceError> {
-    let mut engine = make(header).map_err(ServiceError::Engine)?;
-    let (mut now, mut alarm, mut policy) = (Time::ZERO, None, header.policy.clone());
-    let mut promises = Promises::default();
-    store.replay(|seq, record| {
+    let (from, mut engine, mut followed) = resume(store, header, make)?;
+    store.replay(from, |seq, record| {
         repeat(&mut engine, &record).map_err(|_| differs(seq, &record))?;
-        promises.take(&record);
-        now = record.now;
-        follow_alarm(&record, &mut alarm);
-        if let Event::PolicyChanged(choice) = &record.event {
-            policy = choice.clone();
-        }
+        followed.take(&record);
         Ok::<(), ServiceError>(())
     })?;
     let snapshot = engine.snapshot();
@@ -52,25 +45,35 @@ pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Resu
         nodes: snapshot.cluster.nodes.clone(),
         jobs,
         leases: snapshot.leases.iter().filter(|lease| Lease::is_seated(lease)).cloned().collect(),
-        alarm,
+        alarm: followed.alarm,
         grace: header.engine.grace,
     };
     let machines = (snapshot.cluster.models.clone(), snapshot.cluster.nodes.clone());
     let next_job = store.last_job()?.map_or(JobId(1), |last| JobId(last.0 + 1));
     let is_new = store.last() == 0;
-    Ok(Found { engine, is_new, now, next_job, policy, promises, machines, remembered })
+    let repeated = store.last() - from;
+    Ok(Found { engine, followed, repeated, is_new, next_job, machines, remembered })
 }
 
-/// The alarm that is set after a record.
-fn follow_alarm(record: &Record, alarm: &mut Option<(Time, Round)>) {
-    if let Event::RoundDue(_) = record.event {
-        *alarm = None;
-    }
-    for command in &record.commands {
-        if let Command::WakeAt(at, round) = command {
-            *alarm = Some((*at, *round));
+/// What was last saved and can be read, with the number of the record after which it was so; nothing has happened if there is none.
+fn resume(
+    store: &Store,
+    header: &Header,
+    make: &MakeEngine,
+) -> Result<(u64, Engine, Followed), ServiceError> {
+    for (seq, body) in store.saved()? {
+        let Ok((saved, followed)) = Saved(body).read::<(SavedEngine, Followed)>() else { continue };
+        let engine = make(header).map_err(ServiceError::Engine)?;
+        if let Ok(engine) = engine.resume(&saved) {
+            return Ok((seq, engine, followed));
         }
     }
+    Ok((0, make(header).map_err(ServiceError::Engine)?, Followed::new(header.policy.clone())))
+}
+
+/// Everything as it is, for the next start.
+pub(super) fn saved(engine: &Engine, followed: &Followed) -> Result<Saved, SaveError> {
+    Saved::of(&(engine.save()?, followed))
 }
 
 fn differs(seq: u64, record: &Record) -> ServiceError {

@@ -7,7 +7,7 @@ use crate::clock::Stopwatch;
 use crate::request::{Answer, Refusal};
 use crate::store::StoreError;
 use crate::world::Arrival;
-use evenhand_core::{Backend, Event, Record, Time};
+use evenhand_core::{Backend, Record, Time};
 use evenhand_engine::Step;
 use std::sync::atomic::Ordering;
 
@@ -53,7 +53,7 @@ impl Service {
         records: &mut Vec<Record>,
         owed: &mut Vec<Owed>,
     ) -> Result<(), StoreError> {
-        let Self { engine, store, world, next_job, queue_max, vitals, .. } = self;
+        let Self { engine, store, world, next_job, queue_max, vitals, savings, .. } = self;
         let mut batch = match store.batch() {
             Ok(batch) => batch,
             Err(error) => {
@@ -97,6 +97,7 @@ impl Service {
             for event in events {
                 let began = Stopwatch::start();
                 let Step { commands, decision, notes } = engine.step(now, &event);
+                savings.stepped(began.elapsed_us());
                 if decision.is_some() {
                     decided = true;
                     vitals.decisions.add(began.elapsed_us());
@@ -123,12 +124,9 @@ impl Service {
                 self.world.execute(record.now, command).expect("a command that fails is told by events");
             }
             self.world.recorded(&record.event);
-            self.promises.take(record);
-            if let Event::PolicyChanged(choice) = &record.event {
-                self.policy = choice.clone();
-            }
+            self.followed.take(record);
         }
-        self.vitals.set_promises(&self.promises);
+        self.vitals.set_promises(&self.followed.promises);
         if records.iter().any(changes_fleet) {
             self.publish();
         }

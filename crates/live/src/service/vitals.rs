@@ -47,6 +47,12 @@ pub struct Vitals {
     pub commits: AtomicU64,
     /// How long decisions took since the start.
     pub decisions: Durations,
+    /// How long it took to save everything, each time since the start.
+    pub saves: Durations,
+    /// How often that failed.
+    pub saves_failed: AtomicU64,
+    /// Records that the start repeated.
+    pub repeated: AtomicU64,
     /// Jobs that finished by when they were promised to, in the whole ledger.
     pub promises_kept: AtomicU64,
     /// Jobs that finished later than that.

@@ -8,6 +8,7 @@ mod error;
 mod own;
 mod reader;
 mod rows;
+mod saved;
 mod schema;
 mod usage;
 
@@ -109,18 +110,19 @@ impl Store {
         Ok(Batch::new(transaction, last, leases, tenants))
     }
 
-    /// Hands out every record, oldest first; stops at the first error of the taker.
+    /// Hands out every record after a number, oldest first; stops at the first error of the taker.
     pub fn replay<E: From<StoreError>>(
         &self,
+        after: u64,
         mut take: impl FnMut(u64, Record) -> Result<(), E>,
     ) -> Result<(), E> {
         let doing = "reading the ledger";
         let mut select = self
             .connection
-            .prepare("SELECT seq, record FROM ledger ORDER BY seq")
+            .prepare("SELECT seq, record FROM ledger WHERE seq > ?1 ORDER BY seq")
             .map_err(while_doing(doing))?;
-        let mut rows = select.query([]).map_err(while_doing(doing))?;
-        let mut expected = 1;
+        let mut rows = select.query([after]).map_err(while_doing(doing))?;
+        let mut expected = after + 1;
         while let Some(row) = rows.next().map_err(while_doing(doing))? {
             let seq: u64 = row.get(0).map_err(while_doing(doing))?;
             if seq != expected {

@@ -4,7 +4,7 @@ use super::error::{StoreError, while_doing};
 use rusqlite::Connection;
 
 /// One step from each schema to the next; the number of steps taken is the schema's version. Steps that have been released never change.
-const STEPS: &[&str] = &[FIRST, ASKED];
+const STEPS: &[&str] = &[FIRST, ASKED, SAVED];
 
 /// `ledger` is the truth. `submission` holds what is not in it: programs and client keys. The others follow from the ledger and are
 /// kept with it in the same transactions, so that lists and explanations need not read all of it.
@@ -34,6 +34,11 @@ const ASKED: &str = "
 CREATE TABLE asked (
     number INTEGER PRIMARY KEY, at INTEGER NOT NULL, seq INTEGER NOT NULL, who TEXT NOT NULL, tenant TEXT, what TEXT NOT NULL
 ) STRICT;
+";
+
+/// Everything as it was after a record, so that a start need not repeat all of the ledger. Not the truth: whatever cannot be read is left out.
+const SAVED: &str = "
+CREATE TABLE saved (seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL) STRICT;
 ";
 
 /// Brings a store up to date, or says that it is from the future.
@@ -69,6 +74,6 @@ mod tests {
         let count = |table: &str| -> u64 {
             connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
         };
-        assert_eq!((count("ledger"), count("asked")), (1, 0));
+        assert_eq!((count("ledger"), count("asked"), count("saved")), (1, 0, 0));
     }
 }

@@ -65,7 +65,7 @@ fn new_store(folder: &Folder) -> Store {
 fn all(store: &Store) -> Vec<Record> {
     let mut records = Vec::new();
     store
-        .replay(|_, record| {
+        .replay(0, |_, record| {
             records.push(record);
             Ok::<(), StoreError>(())
         })
@@ -167,4 +167,27 @@ fn a_copy_is_whole_and_a_store_from_the_future_is_refused() {
     store.connection.pragma_update(None, "user_version", 99).unwrap();
     drop(store);
     assert!(matches!(Store::open(&folder.0), Err(StoreError::Newer { found: 99, .. })));
+}
+
+#[test]
+fn the_last_two_times_that_everything_was_saved_are_kept_and_damaged_ones_left_out() {
+    let folder = Folder::new("saved");
+    let mut store = new_store(&folder);
+    assert_eq!(store.saved().unwrap(), []);
+    for (id, body) in [(2, b"two"), (3, b"thr"), (4, b"fou")] {
+        let mut batch = store.batch().unwrap();
+        batch.append(&job(id)).unwrap();
+        batch.commit().unwrap();
+        store.save(body).unwrap();
+    }
+    assert_eq!(store.saved().unwrap(), [(5, b"fou".to_vec()), (4, b"thr".to_vec())]);
+    store.connection.execute("UPDATE saved SET body = x'00' WHERE seq = 5", []).unwrap();
+    assert_eq!(store.saved().unwrap(), [(4, b"thr".to_vec())]);
+    let mut after = Vec::new();
+    let take = |seq, _| {
+        after.push(seq);
+        Ok::<(), StoreError>(())
+    };
+    store.replay(4, take).unwrap();
+    assert_eq!(after, [5]);
 }

@@ -19,6 +19,7 @@ impl World {
             }
             Mail::Asked(request) => self.ready.push_back(Arrival::Asked(request)),
             Mail::Close => self.closed = true,
+            Mail::Leave => self.left = true,
         }
     }
 

@@ -44,6 +44,8 @@ pub enum Mail {
     Asked(Request),
     /// Nobody outside will send anything any more: the world ends when every job has.
     Close,
+    /// Whoever drives the world should leave it now. Jobs go on.
+    Leave,
 }
 
 /// The machines and whom fairness is between, at the start.
@@ -91,6 +93,8 @@ pub struct World {
     inbox: Receiver<Mail>,
     /// Nobody outside sends anything any more.
     closed: bool,
+    /// Whoever drives the world should leave it.
+    left: bool,
     ready: VecDeque<Arrival>,
     alarm: Option<Alarm>,
     nodes: BTreeMap<NodeId, Node>,
@@ -127,6 +131,7 @@ impl World {
             clock,
             inbox,
             closed: false,
+            left: false,
             ready: VecDeque::new(),
             alarm: None,
             nodes: BTreeMap::new(),
@@ -140,10 +145,14 @@ impl World {
         }
     }
 
-    /// The next arrival; blocks until there is one. `None` when the inbox was closed and every job has ended.
+    /// The next arrival; blocks until there is one. `None` when the inbox was closed and every job has ended, or when it is time to leave.
     pub fn arrival(&mut self) -> Result<Option<(Time, Arrival)>, BackendError> {
         loop {
-            if let Some(arrival) = self.ready() {
+            let ready = self.ready();
+            if self.left {
+                return Ok(None);
+            }
+            if let Some(arrival) = ready {
                 return Ok(Some(arrival));
             }
             if self.closed && self.jobs.is_empty() && self.running.is_empty() {
@@ -170,6 +179,11 @@ impl World {
         }
         let now = self.clock.now();
         self.due(now).map(|arrival| (now, arrival))
+    }
+
+    /// Whether it is time to leave.
+    pub fn is_left(&self) -> bool {
+        self.left
     }
 
     /// What time it is.
@@ -209,6 +223,10 @@ impl World {
             let left = Duration::from_millis(until.since(self.clock.now()).0);
             match self.inbox.recv_timeout(left) {
                 Ok(Mail::Asked(request)) => refuse(request),
+                Ok(Mail::Leave) => {
+                    self.left = true;
+                    return;
+                }
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) => return,
                 Err(RecvTimeoutError::Disconnected) => {

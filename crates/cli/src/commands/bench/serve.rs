@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use evenhand_live::access::OWN_TOKEN_FILE;
 use evenhand_live::api::{Accepted, Health};
 use evenhand_live::store::Origin;
-use evenhand_live::{Runner, ServiceConfig, Setting, Vitals};
+use evenhand_live::{Mail, Runner, ServiceConfig, Setting, Vitals};
 use evenhand_sim::{ClusterSpec, Setup, engine_for};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -19,8 +19,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::channel;
-use std::thread;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Questions of each kind.
@@ -52,6 +52,9 @@ struct Seen {
     decisions: u64,
     decision_mean_ms: f64,
     commits: u64,
+    saves: u64,
+    save_mean_ms: f64,
+    restart_ms: f64,
     memory_peak_mb: f64,
 }
 
@@ -71,7 +74,7 @@ pub fn run(args: &BenchServe) -> Result<()> {
 }
 
 fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
-    let (url, vitals) = start(args, folder)?;
+    let Running { url, vitals, tell, service } = start(args, folder)?;
     let token = std::fs::read_to_string(folder.join(OWN_TOKEN_FILE)).context("the service made no token")?;
     let server = Server { server: Some(url), token: Some(token.trim().to_owned()) };
     let jobs = args.running + args.queued;
@@ -95,6 +98,12 @@ fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
         client.get::<Value>(&format!("/v1/jobs/{}/explain", number * 19 % jobs + 1)).map(drop)
     })?;
     let (decisions, total_us) = vitals.decisions.total();
+    tell.send(Mail::Leave).map_err(|_| anyhow!("the service has stopped"))?;
+    service.join().map_err(|_| anyhow!("the service broke down"))?;
+    let (saves, saving_us) = vitals.saves.total();
+    let began = clock::wall_s();
+    start(args, folder)?;
+    let restart_ms = (clock::wall_s() - began) * 1e3;
     Ok(Seen {
         policy: args.policy.clone(),
         running: args.running,
@@ -107,19 +116,30 @@ fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
         decisions,
         decision_mean_ms: total_us as f64 / 1e3 / decisions.max(1) as f64,
         commits: vitals.commits.load(Ordering::Relaxed),
+        saves,
+        save_mean_ms: saving_us as f64 / 1e3 / saves.max(1) as f64,
+        restart_ms,
         memory_peak_mb: memory_peak_mb()?,
     })
 }
 
-/// Starts the service on threads of its own.
-fn start(args: &BenchServe, folder: &Path) -> Result<(String, Arc<Vitals>)> {
+/// A service on threads of its own.
+struct Running {
+    url: String,
+    vitals: Arc<Vitals>,
+    tell: Sender<Mail>,
+    service: JoinHandle<()>,
+}
+
+/// Starts the service.
+fn start(args: &BenchServe, folder: &Path) -> Result<Running> {
     let cluster = ClusterSpec::parse(&format!("v100={}", args.running), None, None)?;
     let mut setup = Setup { policy: inputs::only(&args.policy, &args.set)?, ..Setup::default() };
     setup.engine.round = args.round;
     setup.engine.early_round_min = args.early_round;
     inputs::check(&setup, None)?;
     let (tell, inbox) = channel();
-    let news = tell.clone();
+    let (news, leave) = (tell.clone(), tell.clone());
     let config = ServiceConfig {
         state: folder.to_owned(),
         setting: Setting { models: cluster.models, tenants: Vec::new(), nodes: cluster.nodes },
@@ -133,7 +153,7 @@ fn start(args: &BenchServe, folder: &Path) -> Result<(String, Arc<Vitals>)> {
     let listener = TcpListener::bind("127.0.0.1:0").context("nothing can be listened at")?;
     let url = format!("http://{}", listener.local_addr()?);
     let (ready, opened) = channel();
-    thread::Builder::new().name("engine".to_owned()).spawn(move || {
+    let service = thread::Builder::new().name("engine".to_owned()).spawn(move || {
         let mut service = match listen(config, inbox, tell, listener, u32::MAX) {
             Ok(service) => service,
             Err(error) => return drop(ready.send(Err(error))),
@@ -144,7 +164,7 @@ fn start(args: &BenchServe, folder: &Path) -> Result<(String, Arc<Vitals>)> {
         }
     })?;
     let vitals = opened.recv().map_err(|_| anyhow!("the service did not start"))??;
-    Ok((url, vitals))
+    Ok(Running { url, vitals, tell: leave, service })
 }
 
 /// Waits until as many run as there are GPUs.
@@ -220,6 +240,8 @@ fn table(seen: &Seen) -> Table {
         ("explain, p50 / p99 / most".to_owned(), told(&seen.explain)),
         (format!("mean of {} decisions", seen.decisions), format!("{:.2} ms", seen.decision_mean_ms)),
         ("commits".to_owned(), seen.commits.to_string()),
+        (format!("mean of {} savings of everything", seen.saves), format!("{:.0} ms", seen.save_mean_ms)),
+        ("a start from the last of them".to_owned(), format!("{:.0} ms", seen.restart_ms)),
         ("peak memory, clients included".to_owned(), format!("{:.0} MB", seen.memory_peak_mb)),
     ];
     for (what, figure) in rows {
