@@ -188,3 +188,16 @@ fn what_was_saved_and_cannot_be_read_is_left_out() {
     assert!(text(&server, "/v1/metrics").contains(&format!("evenhand_start_records {records}\n")));
     end(&server);
 }
+
+#[test]
+fn a_limit_below_what_a_tenant_holds_keeps_nobody_else_waiting() {
+    let (_folder, server) = busy("operate-limit");
+    server.says(&["tenants", "set", "ann", "--limit", "v100=1"]);
+    server.says(&["cancel", "first"]);
+    eventually("bob runs beside what ann has left", || {
+        server.says(&["queue", "--phase", "running"]).contains("third").then_some(())
+    });
+    assert!(server.says(&["queue", "--phase", "running"]).contains("second"), "fifo interrupts nobody");
+    server.says(&["cancel", "second", "third"]);
+    server.until_queue_is_empty();
+}

@@ -333,39 +333,23 @@ impl Plan {
         Ok(())
     }
 
+    /// Nobody is granted more than a limit leaves. Who holds more already, because the limit was lowered, may keep it where a plan names changes only.
     fn check_limits(&self, snapshot: &Snapshot) -> Result<(), PlanError> {
         if snapshot.tenants.iter().all(|tenant| tenant.limit.is_none()) {
             return Ok(());
         }
-        let mut held = vec![PerModel::all(GpuCount::ZERO); snapshot.tenants.len()];
-        let mut count = |tenant: TenantId, model: Option<ModelIndex>, gpus: GpuCount| {
-            for member in snapshot.tenants.lineage(tenant) {
-                if let Some(model) = model {
-                    held[member.id.index()][model] += gpus;
-                }
-            }
-        };
-        let mut named = BTreeSet::new();
-        for grant in &self.grants {
-            named.insert(grant.job);
-            if let Some(job) = snapshot.jobs.by_id(grant.job) {
-                count(job.spec.tenant, grant.model(snapshot), grant.gpus);
-            }
-        }
-        if self.others == Others::Keep {
-            let others =
-                snapshot.leases.iter().filter(|lease| lease.is_lasting() && !named.contains(&lease.job));
-            for lease in others {
-                if let Some(job) = snapshot.jobs.by_id(lease.job) {
-                    count(job.spec.tenant, snapshot.model_of(lease), lease.gpus.count());
-                }
-            }
-        }
+        let named: BTreeSet<JobId> = self.grants.iter().map(|grant| grant.job).collect();
+        let granted = self.grants.iter().map(|grant| (grant.job, grant.model(snapshot), grant.gpus));
+        let lasting = snapshot.leases.iter().filter(|_| self.others == Others::Keep);
+        let lasting = lasting.filter(|lease| lease.is_lasting() && !named.contains(&lease.job));
+        let kept = lasting.map(|lease| (lease.job, snapshot.model_of(lease), lease.gpus.count()));
+        let (granted, kept) = (by_tenant(snapshot, granted), by_tenant(snapshot, kept));
         for tenant in snapshot.tenants.iter() {
-            let Some(limits) = tenant.limit else { continue };
+            let (Some(limits), at) = (tenant.limit, tenant.id.index()) else { continue };
             for model in snapshot.cluster.model_indices() {
-                let (granted, limit) = (held[tenant.id.index()][model], limits[model]);
-                if granted > limit {
+                let (new, limit) = (granted[at][model], limits[model]);
+                let granted = new + kept[at][model];
+                if new > GpuCount::ZERO && granted > limit {
                     return Err(PlanError::OverLimit { tenant: tenant.id, model, granted, limit });
                 }
             }
@@ -439,4 +423,19 @@ impl Grant {
             }
         }
     }
+}
+
+/// GPUs of jobs, added up for their tenants and the groups that these are in.
+fn by_tenant(
+    snapshot: &Snapshot,
+    jobs: impl Iterator<Item = (JobId, Option<ModelIndex>, GpuCount)>,
+) -> Vec<PerModel<GpuCount>> {
+    let mut sums = vec![PerModel::all(GpuCount::ZERO); snapshot.tenants.len()];
+    for (job, model, gpus) in jobs {
+        let (Some(job), Some(model)) = (snapshot.jobs.by_id(job), model) else { continue };
+        for member in snapshot.tenants.lineage(job.spec.tenant) {
+            sums[member.id.index()][model] += gpus;
+        }
+    }
+    sums
 }

@@ -49,10 +49,9 @@ fn storm(policy: &str, kills: u32, jobs: u32) {
             2 => counts[2] += u32::from(server.kill_a_supervisor(&mut random)),
             way => {
                 // Some are asked to leave and save everything; the next begins from what they saved.
-                if way == 3 {
-                    server.leave()
-                } else {
-                    server.kill()
+                match way {
+                    3 => server.leave(),
+                    _ => server.kill(),
                 }
                 thread::sleep(Duration::from_millis(random.below(150)));
                 server = Server::start(&folder, policy);
