@@ -19,7 +19,7 @@ impl Folder {
 }
 
 pub struct Server {
-    child: Child,
+    pub child: Child,
     pub url: String,
     pub token: String,
 }
@@ -43,13 +43,6 @@ impl Server {
             eventually("the server listens", || std::fs::read_to_string(state.join("address")).ok());
         let token = std::fs::read_to_string(state.join("token")).unwrap();
         Self { child, url: format!("http://{address}"), token }
-    }
-
-    /// Asks it to leave; it does so with this exit code.
-    pub fn leave(&mut self) -> Option<i32> {
-        use rustix::process::{Pid, Signal, kill_process};
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        self.child.wait().unwrap().code()
     }
 
     pub fn run(&self, words: &[&str]) -> Output {
