@@ -365,8 +365,10 @@ pub struct Audit {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// The ledger of a run
-    pub ledger: PathBuf,
+    /// The ledger of a run [default: that of the service, copied into evenhand-ledger.jsonl]
+    pub ledger: Option<PathBuf>,
+    #[command(flatten)]
+    pub server: live_args::Server,
     /// The page to write [default: beside the ledger, named like it; none with --json]
     #[arg(long, value_name = "FILE.html")]
     pub out: Option<PathBuf>,

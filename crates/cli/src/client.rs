@@ -74,12 +74,15 @@ impl Client {
     }
 
     /// Lines as they come, for as long as the service sends any.
-    pub fn watch(&self, path: &str) -> Result<impl BufRead + Send + use<>> {
+    pub fn lines(&self, path: &str) -> Result<impl BufRead + Send + use<>> {
         let mut request = self.agent.get(self.url(path)).config().timeout_global(None).build();
         if let Some(bearer) = self.bearer() {
             request = request.header("authorization", bearer);
         }
         let response = request.call().map_err(|error| self.no_answer(&error))?;
+        if !response.status().is_success() {
+            return Err(refused(response));
+        }
         Ok(BufReader::new(response.into_body().into_reader()))
     }
 
@@ -99,12 +102,18 @@ impl Client {
                 format!("{} answers in a way that this program does not know", self.server)
             });
         }
-        let text = response.body_mut().read_to_string().unwrap_or_default();
-        let body: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        let message = body["error"]["message"].as_str().unwrap_or("no reason is given").to_owned();
-        let is_wrong = status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS;
-        Err(if is_wrong { Wrong(message).into() } else { anyhow!(message) })
+        Err(refused(response))
     }
+}
+
+/// What the service says against something.
+fn refused(mut response: Response<ureq::Body>) -> anyhow::Error {
+    let status = response.status();
+    let text = response.body_mut().read_to_string().unwrap_or_default();
+    let body: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let message = body["error"]["message"].as_str().unwrap_or("no reason is given").to_owned();
+    let is_wrong = status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS;
+    if is_wrong { Wrong(message).into() } else { anyhow!(message) }
 }
 
 /// The token in the state folder of the server of this user. It is shown to no other: only to what listens where that server said it does.

@@ -7,6 +7,11 @@ pub fn wall_s() -> f64 {
     seconds(ClockId::Monotonic)
 }
 
+/// Seconds since 1970.
+pub fn since_1970_s() -> f64 {
+    seconds(ClockId::Realtime)
+}
+
 /// Processor time of this thread, in seconds.
 pub fn thread_cpu_s() -> f64 {
     seconds(ClockId::ThreadCPUTime)

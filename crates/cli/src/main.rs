@@ -12,6 +12,7 @@ mod graph_args;
 mod inputs;
 mod ledger_file;
 mod live_args;
+mod local_clock;
 mod number_table;
 mod numbers;
 mod ops_args;

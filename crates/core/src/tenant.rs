@@ -2,6 +2,7 @@
 
 use crate::{GpuCount, PerModel, TenantId, Weight};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Whom fairness is between. Tenants form a tree: a group is a tenant with children.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +49,21 @@ impl Tenants {
             self.rows.push(Tenant::new(id, &format!("tenant-{}", id.0)));
         }
         self.rows[at] = tenant;
+    }
+
+    /// The part of everything that is each tenant's by weight, among those who have work: 0 to 1, and 0 for one who has none.
+    pub fn parts(&self, with_work: impl IntoIterator<Item = TenantId>) -> BTreeMap<TenantId, f64> {
+        let busy: BTreeSet<TenantId> =
+            with_work.into_iter().flat_map(|id| self.lineage(id).map(|member| member.id)).collect();
+        let part = |tenant: &Tenant| {
+            let rivals =
+                self.rows.iter().filter(|other| other.parent == tenant.parent && busy.contains(&other.id));
+            tenant.weight.get() / rivals.map(|other| other.weight.get()).sum::<f64>()
+        };
+        let whole = |tenant: &Tenant| {
+            if busy.contains(&tenant.id) { self.lineage(tenant.id).map(part).product() } else { 0.0 }
+        };
+        self.rows.iter().map(|tenant| (tenant.id, whole(tenant))).collect()
     }
 
     /// The tenant of this number.

@@ -11,6 +11,7 @@ mod gather;
 mod intake;
 mod leases;
 mod nodes;
+mod outlook;
 mod rehearse;
 mod replay;
 mod round;
@@ -19,6 +20,7 @@ mod seats;
 mod sharing;
 mod state;
 
+pub use outlook::{Between, Held, Holding, Outlook, Standing};
 pub use rehearse::{Rehearsal, RehearsedStart, RehearsedStop};
 pub use replay::{Difference, ReplayError, Replayed, repeat, replay};
 pub use saved::SavedEngine;

@@ -1,8 +1,8 @@
 //! What people ask of the service, and what they are told.
 
 use crate::program::Program;
-use evenhand_core::{Choice, JobId, NodeId, Tenant};
-use evenhand_engine::Rehearsal;
+use evenhand_core::{Choice, JobId, NodeId, Tenant, Time};
+use evenhand_engine::{Outlook, Rehearsal};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use thiserror::Error;
@@ -75,6 +75,8 @@ pub enum Wish {
     ChangePolicy(Choice),
     /// Say what another policy would change, and change nothing.
     Rehearse(Choice),
+    /// Say what is before a job, and change nothing.
+    Foresee(JobId),
     /// A tenant appears, or its weight or quota changes. Its number is taken from its name if that is known.
     ChangeTenant(Box<Tenant>),
 }
@@ -89,6 +91,7 @@ impl Wish {
             Self::Release(job) => format!("release job {}", job.0),
             Self::Drain(node) => format!("drain node {}", node.0),
             Self::Return(node) => format!("return node {}", node.0),
+            Self::Foresee(job) => format!("foresee job {}", job.0),
             Self::Rehearse(choice) => format!("rehearse policy {}", choice.name),
             Self::ChangePolicy(choice) => format!("change policy to {}", choice.name),
             Self::ChangeTenant(tenant) => format!("change tenant {}", tenant.name),
@@ -110,6 +113,8 @@ pub enum Answer {
     Done,
     /// What another policy would change.
     Rehearsed(Arc<Rehearsal>),
+    /// What is before a job, and by when it was promised to have ended.
+    Foreseen(Box<Outlook>, Option<Time>),
 }
 
 /// Why it was not done.

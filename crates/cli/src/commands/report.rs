@@ -1,15 +1,20 @@
 //! `evenhand report`: what a ledger comes to.
 
 use crate::args;
+use crate::client::Client;
 use crate::failure::{survive, wrong};
 use crate::{ledger_file, output, promises, run_table};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use evenhand_report::{Costs, Document, Report};
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 /// Folds a ledger and says what it comes to.
 pub fn run(args: &args::Report) -> Result<()> {
-    let path = &args.ledger;
+    let path = &match &args.ledger {
+        Some(ledger) => ledger.clone(),
+        None => copied(args)?,
+    };
     let page = match &args.out {
         None if args.json => None,
         out => Some(out.clone().unwrap_or_else(|| path.with_extension("html"))),
@@ -30,6 +35,15 @@ pub fn run(args: &args::Report) -> Result<()> {
     }
     output::say(&run_table::single(&report, &summary))?;
     page.map_or(Ok(()), |page| output::say(&format!("\nreport  {}", page.display())))
+}
+
+/// The ledger of the service as it is now, as a file.
+fn copied(args: &args::Report) -> Result<PathBuf> {
+    let path = PathBuf::from("evenhand-ledger.jsonl");
+    let mut ledger = Client::new(&args.server).lines("/v1/ledger")?;
+    let mut file = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+    std::io::copy(&mut ledger, &mut file).context("the ledger did not come to its end")?;
+    Ok(path)
 }
 
 /// Takes a ledger in record by record: it may be larger than memory.

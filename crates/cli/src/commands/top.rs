@@ -44,7 +44,7 @@ pub fn run(args: &Top) -> Result<()> {
 
 /// Hears of every record.
 fn watch(client: &Client) -> Result<Receiver<()>> {
-    let lines = client.watch("/v1/events")?;
+    let lines = client.lines("/v1/events")?;
     let (tell, news) = channel();
     thread::spawn(move || {
         let records = lines.lines().map_while(Result::ok).filter(|line| line.starts_with("data:"));

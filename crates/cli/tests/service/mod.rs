@@ -1,5 +1,7 @@
 //! A server of this binary and a client of it, for tests.
 
+#![allow(dead_code, reason = "no test needs all of it")]
+
 mod eventually;
 
 pub use eventually::eventually;

@@ -10,7 +10,6 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use evenhand_core::JobId;
-use evenhand_report::Explanation;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -21,9 +20,6 @@ const PAGE_MAX: usize = 1000;
 
 /// The longest key of a client, in bytes.
 const KEY_MAX: usize = 256;
-
-/// Records about everybody that an explanation looks at.
-const GENERAL_MAX: usize = 50;
 
 /// Bytes of output that are shown if nobody says, and at most.
 const TAIL: u64 = 64 * 1024;
@@ -133,7 +129,7 @@ pub(super) async fn list(
 }
 
 /// The job that is called so, by name or number, among those that somebody may see.
-async fn find(front: &Arc<Front>, who: &Who, name: String) -> Result<JobId, Trouble> {
+pub(super) async fn find(front: &Arc<Front>, who: &Who, name: String) -> Result<JobId, Trouble> {
     let (wanted, tenant) = (name.clone(), who.tenant.clone());
     let found = front.look(move |reader| reader.find(&wanted, tenant.as_deref())).await?;
     found.ok_or_else(|| Trouble::no_job(&name))
@@ -148,21 +144,6 @@ pub(super) async fn one(
     let job = find(&front, &who, name.clone()).await?;
     let row = front.look(move |reader| reader.job(job)).await?;
     row.map(Json).ok_or_else(|| Trouble::no_job(&name))
-}
-
-/// `GET /v1/jobs/{job}/explain`: what happened to it and why, as far as is recorded.
-pub(super) async fn explain(
-    State(front): State<Arc<Front>>,
-    Extension(who): Extension<Who>,
-    Path(name): Path<String>,
-) -> Result<Json<Explanation>, Trouble> {
-    let job = find(&front, &who, name).await?;
-    let records = front.look(move |reader| reader.about(job, GENERAL_MAX)).await?;
-    let mut explanation = Explanation::new(job);
-    for record in &records {
-        explanation.take(record);
-    }
-    Ok(Json(explanation))
 }
 
 /// `DELETE /v1/jobs/{job}`, or `POST /v1/jobs/{job}/cancel`.

@@ -2,7 +2,7 @@
 //! forget one. A new route is a line here.
 
 use super::{
-    Front, audit, document, events, health, jobs, ledger, metrics, nodes, policies, tenants, tokens,
+    Front, audit, document, events, explain, health, jobs, ledger, metrics, nodes, policies, tenants, tokens,
 };
 use crate::access::Need;
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -193,7 +193,7 @@ pub const ROUTES: &[Route] = &[
     post("/v1/jobs/{job}/cancel", Need::Work, "Ends a job", |at| on(at, jobs::cancel)).json("Accepted"),
     post("/v1/jobs/{job}/hold", Need::Work, "Stops a job and keeps it", |at| on(at, jobs::hold)).json("Accepted"),
     post("/v1/jobs/{job}/release", Need::Work, "Lets a job go on", |at| on(at, jobs::release)).json("Accepted"),
-    get("/v1/jobs/{job}/explain", Need::Look, "What happened to a job, and why", |at| on(at, jobs::explain)).json("Explanation"),
+    get("/v1/jobs/{job}/explain", Need::Look, "What happened to a job, and why", |at| on(at, explain::explain)).json("Explanation"),
     get("/v1/jobs/{job}/output", Need::Look, "The last of what a job printed", |at| on(at, jobs::output)).with(TAIL).gives(Gives::Bytes),
     get("/v1/events", Need::Look, "The ledger as it grows", |at| on(at, events::watch)).with(WATCHING).gives(Gives::Events),
     get("/v1/ledger", Need::LookAround, "The whole ledger", |at| on(at, ledger::export)).gives(Gives::Lines),

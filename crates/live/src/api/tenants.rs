@@ -130,23 +130,12 @@ fn row(
     }
 }
 
-/// The part of each tenant by weight, group by group, among those who have work, or members that have.
+/// The part of each tenant by weight among those with work.
 fn shares(tenants: &[Tenant], with_work: &BTreeSet<&str>) -> BTreeMap<TenantId, f64> {
     let mut table = Tenants::default();
     tenants.iter().cloned().for_each(|tenant| table.put(tenant));
-    let busy: BTreeSet<TenantId> = tenants
-        .iter()
-        .filter(|tenant| with_work.contains(tenant.name.as_str()))
-        .flat_map(|tenant| table.lineage(tenant.id).map(|member| member.id))
-        .collect();
-    let part = |tenant: &Tenant| {
-        let rivals = tenants.iter().filter(|other| other.parent == tenant.parent && busy.contains(&other.id));
-        tenant.weight.get() / rivals.map(|other| other.weight.get()).sum::<f64>()
-    };
-    let share = |tenant: &Tenant| {
-        if busy.contains(&tenant.id) { table.lineage(tenant.id).map(part).product() } else { 0.0 }
-    };
-    tenants.iter().map(|tenant| (tenant.id, share(tenant))).collect()
+    let busy = tenants.iter().filter(|tenant| with_work.contains(tenant.name.as_str()));
+    table.parts(busy.map(|tenant| tenant.id))
 }
 
 /// A quota by name, without the models for which it says nothing.

@@ -1,5 +1,6 @@
 //! What people ask for, made into events, or refused with a reason.
 
+use super::promises::Promises;
 use crate::request::{Answer, Refusal, Wanted, Wish};
 use crate::runner::LiveJob;
 use crate::store::{Batch, StoreError, Submission};
@@ -41,6 +42,7 @@ pub(super) struct Intake<'a, 'b> {
     pub world: &'a mut World,
     pub next_job: &'a mut JobId,
     pub queue_max: u64,
+    pub promises: &'a Promises,
 }
 
 impl Intake<'_, '_> {
@@ -65,9 +67,16 @@ impl Intake<'_, '_> {
                 }
                 None => no_policy(&choice),
             },
+            Wish::Foresee(job) => self.foresee(job),
             Wish::ChangeTenant(tenant) => self.tenant(*tenant),
         };
         Ok(taken.unwrap_or_else(Taken::from))
+    }
+
+    fn foresee(&self, job: JobId) -> Result<Taken, Refusal> {
+        let outlook = self.engine.outlook(job, self.now).ok_or(Refusal::NoJob(job))?;
+        let answer = Answer::Foreseen(Box::new(outlook), self.promises.by(job));
+        Ok(Taken { events: Vec::new(), answer: Ok(answer) })
     }
 
     fn about(&self, job: JobId, event: Event) -> Result<Taken, Refusal> {

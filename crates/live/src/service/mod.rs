@@ -152,6 +152,7 @@ impl Service {
             world
         };
         let vitals = Arc::new(Vitals::default());
+        vitals.epoch_ms.store(origin.epoch_ms, Ordering::Relaxed);
         vitals.last.store(store.last(), Ordering::Relaxed);
         vitals.repeated.store(found.repeated, Ordering::Relaxed);
         let mut service = Self {

@@ -15,6 +15,11 @@ pub(super) struct Promises {
 }
 
 impl Promises {
+    /// By when a job was promised to have ended.
+    pub(super) fn by(&self, job: JobId) -> Option<Time> {
+        self.open.get(&job).copied()
+    }
+
     /// Takes a record in. What counts is what was told last.
     pub(super) fn take(&mut self, record: &Record) {
         for promised in record.decision.iter().flat_map(|decision| &decision.promises) {

@@ -53,7 +53,7 @@ impl Service {
         records: &mut Vec<Record>,
         owed: &mut Vec<Owed>,
     ) -> Result<(), StoreError> {
-        let Self { engine, store, world, next_job, queue_max, vitals, savings, .. } = self;
+        let Self { engine, store, world, next_job, queue_max, vitals, savings, followed, .. } = self;
         let mut batch = match store.batch() {
             Ok(batch) => batch,
             Err(error) => {
@@ -80,6 +80,7 @@ impl Service {
                         world,
                         next_job,
                         queue_max: *queue_max,
+                        promises: &followed.promises,
                     };
                     // Owed before anything can fail: whoever asked hears of it either way.
                     owed.push(Owed { reply, answer: Err(Refusal::Stopping) });

@@ -37,6 +37,8 @@ impl Default for Fleet {
 /// What others may know of the service without asking it.
 #[derive(Debug, Default)]
 pub struct Vitals {
+    /// When time began, in milliseconds of the system clock.
+    pub epoch_ms: AtomicU64,
     /// The number of the last record.
     pub last: AtomicU64,
     /// Time of the last record, in milliseconds.

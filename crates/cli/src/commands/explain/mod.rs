@@ -1,12 +1,16 @@
 //! `evenhand explain`: why a job ran when it did, and why it waited.
 
+mod standing;
+
 use crate::args;
 use crate::client::{Client, escaped};
 use crate::failure::wrong;
+use crate::local_clock::LocalClock;
 use crate::numbers::span;
 use crate::{ledger_file, output};
 use anyhow::Result;
 use evenhand_core::{Event, JobId};
+use evenhand_live::api::Now;
 use evenhand_report::Explanation;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -29,6 +33,9 @@ pub fn run(args: &args::Explain) -> Result<()> {
 struct Told {
     job: JobId,
     lines: Vec<ToldLine>,
+    epoch_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    now: Option<Now>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -44,8 +51,16 @@ fn ask(args: &args::Explain) -> Result<()> {
     if args.json {
         return output::say_json(&told);
     }
-    let lines = told.lines.iter().map(|line| (line.at_s, line.text.as_str(), line.times));
-    tell(args, &lines.collect::<Vec<_>>())
+    let clock = LocalClock::new(told.epoch_ms);
+    match &told.now {
+        Some(now) => output::say(&standing::told(told.job, now, &clock))?,
+        None => output::say(&format!("job {} has ended", told.job.0))?,
+    }
+    output::say("\nso far")?;
+    for line in &told.lines {
+        output::say(&format!("  {}  {}{}", clock.at(line.at_s), line.text, times(line.times)))?;
+    }
+    Ok(())
 }
 
 fn tell(args: &args::Explain, lines: &[(f64, &str, u64)]) -> Result<()> {
@@ -81,7 +96,10 @@ fn read(path: &Path, mut take: impl FnMut(&evenhand_core::Record)) -> Result<()>
     Ok(())
 }
 
-fn text((at_s, text, times): (f64, &str, u64), last: f64) -> String {
-    let times = if times > 1 { format!(" ({times} times, this is the last)") } else { String::new() };
-    format!("  {:>8}  {text}{times}", span(at_s, last))
+fn text((at_s, text, count): (f64, &str, u64), last: f64) -> String {
+    format!("  {:>8}  {text}{}", span(at_s, last), times(count))
+}
+
+fn times(count: u64) -> String {
+    if count > 1 { format!(" ({count} times, this is the last)") } else { String::new() }
 }
