@@ -1,7 +1,5 @@
 //! What is before a job: by hand.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-
 use evenhand_core::{
     Abilities, Command, EngineConfig, Event, GpuCount, GpuModel, JobId, JobSpec, ModelIndex, Node, NodeId,
     RackId, Reason, Tenant, TenantId, Time, Work,

@@ -156,13 +156,11 @@ impl Engine {
         let place = refused.clone().position(|job| job == id);
         let waits =
             |job: JobId| snapshot.jobs.index(job).filter(|index| snapshot.jobs.get(*index).is_queued());
-        match place {
-            Some(place) => refused.take(place).filter_map(waits).collect(),
-            None => {
-                let queue = snapshot.jobs.queue().take_while(|(_, job)| job.spec.id != id);
-                queue.map(|(index, _)| index).collect()
-            }
+        if let Some(place) = place {
+            return refused.take(place).filter_map(waits).collect();
         }
+        let queue = snapshot.jobs.queue().take_while(|(_, job)| job.spec.id != id);
+        queue.map(|(index, _)| index).collect()
     }
 }
 
