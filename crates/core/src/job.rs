@@ -1,8 +1,8 @@
 //! Jobs: what was asked for, and what has happened so far.
 
 use crate::{
-    AgentSeat, AppId, Bytes, ClassIndex, Demand, GpuCount, GpuTime, Host, JobId, LeaseId, Loss, MODELS_MAX,
-    ModelIndex, PerModel, Rate, Ratio, Span, TenantId, Time, Work,
+    AgentSeat, AppId, Bytes, ClassIndex, Demand, GpuCount, GpuSet, GpuTime, Host, JobId, LeaseId, Loss,
+    MODELS_MAX, ModelIndex, PerModel, Rate, Ratio, Span, TenantId, Time, Work,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -197,6 +197,25 @@ pub(crate) fn default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+/// GPUs that come in packets, as the pods or tasks of a gang take them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packets {
+    /// GPUs of a packet, all on one node; not 0.
+    pub gpus: u8,
+    /// No two packets on one node.
+    #[serde(default, skip_serializing_if = "default")]
+    pub apart: bool,
+}
+
+impl Packets {
+    /// Whether these GPUs can be divided so.
+    pub fn divide(self, gpus: &GpuSet) -> bool {
+        let size = u32::from(self.gpus);
+        let whole = |count: u32| if self.apart { count == size } else { count.is_multiple_of(size) };
+        gpus.seats().iter().all(|seat| whole(seat.gpus.count()))
+    }
+}
+
 /// What the submitter asked for. Never changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobSpec {
@@ -218,6 +237,9 @@ pub struct JobSpec {
     /// Which GPU models will do.
     #[serde(default, skip_serializing_if = "default")]
     pub models: ModelFilter,
+    /// If its GPUs come in packets, of what kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Packets>,
     /// Whether one lease may mix GPU models; a synchronous job then runs at its slowest.
     #[serde(default, skip_serializing_if = "default")]
     pub mixes_models: bool,
@@ -279,6 +301,7 @@ impl JobSpec {
             priority: Priority::default(),
             gpus: GpuRange::rigid(gpus),
             models: ModelFilter::ANY,
+            packets: None,
             mixes_models: false,
             memory: None,
             demand: None,

@@ -415,6 +415,9 @@ impl Grant {
                 if gpus.count() != self.gpus || !gpus.seats().iter().all(exists) {
                     return Err(PlanError::WrongSite(self.job));
                 }
+                if job.spec.packets.is_some_and(|packets| !packets.divide(gpus)) {
+                    return Err(PlanError::WrongSite(self.job));
+                }
                 let models = cluster.models_of(gpus);
                 if models.len() > 1 && !job.spec.mixes_models {
                     return Err(PlanError::WrongSite(self.job));

@@ -6,6 +6,7 @@
 mod first_fit;
 mod interference;
 mod packed;
+mod packets;
 pub(crate) mod topology;
 
 use crate::registry::Registered;
@@ -112,20 +113,26 @@ impl<C: Choose> Placer for InOrder<C> {
 impl<C: Choose> InOrder<C> {
     fn seat(&self, snapshot: &Snapshot, room: &FreeIndex, grant: &Grant) -> Result<GpuSet, Reason> {
         let mut why = Reason::NoModel;
+        let spec = snapshot.jobs.by_id(grant.job).map(|job| &job.spec);
+        let packets = spec.and_then(|spec| spec.packets);
         for model in models(snapshot, grant) {
             if grant.gpus > room.count(model) {
                 why = Reason::NoRoom;
                 continue;
             }
             let (need, locality) = (grant.gpus.0, grant.locality);
-            let chosen = self.0.choose(&Want { cluster: &snapshot.cluster, room, model, need, locality });
+            let want = Want { cluster: &snapshot.cluster, room, model, need, locality };
+            let chosen = match packets {
+                Some(packets) => want.in_packets(packets),
+                None => self.0.choose(&want),
+            };
             match chosen.filter(|gpus| snapshot.cluster.span_of(gpus) <= grant.locality) {
                 Some(gpus) => return Ok(gpus),
                 None => why = Reason::Fragmented,
             }
         }
-        let mixes = snapshot.jobs.by_id(grant.job).is_some_and(|job| job.spec.mixes_models);
-        if mixes && grant.site == Site::Anywhere && grant.locality == Locality::Cluster {
+        let mixes = spec.is_some_and(|spec| spec.mixes_models);
+        if mixes && packets.is_none() && grant.site == Site::Anywhere && grant.locality == Locality::Cluster {
             return mixed(snapshot, room, grant).ok_or(why);
         }
         Err(why)
