@@ -5,8 +5,10 @@
 //! whatever should happen leaves as a [`Command`].
 
 mod account;
+mod arrays;
 mod beliefs;
 mod bids;
+mod dependents;
 mod gather;
 mod intake;
 mod leases;
@@ -18,7 +20,7 @@ mod seats;
 mod sharing;
 mod state;
 
-pub use rehearse::{Rehearsal, RehearsedStart, RehearsedStop};
+pub use rehearse::{Rehearsal, RehearsedStart, RehearsedStop, RehearsedWait};
 pub use replay::{Difference, ReplayError, Replayed, repeat, replay};
 
 use evenhand_core::{
