@@ -12,7 +12,7 @@ pub struct JobFile {
     /// What it says.
     pub fields: Map<String, Value>,
     /// Where it is from: a file, or the command.
-    place: String,
+    pub place: String,
     text: String,
 }
 
@@ -43,7 +43,7 @@ impl JobFile {
     }
 
     /// The job, if everything makes sense; what does not is told with its line.
-    pub fn wanted(self) -> Result<Wanted> {
+    pub fn wanted(&self) -> Result<Wanted> {
         if !self.fields.contains_key("argv") {
             return Err(wrong(&self.place, "what is to run? Give a program after --, or argv in a file"));
         }

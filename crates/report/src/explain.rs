@@ -40,6 +40,7 @@ enum Kind {
     NotAsked,
     Ahead,
     Promised,
+    Before,
 }
 
 /// What a ledger says of one job.
@@ -230,7 +231,8 @@ impl Explanation {
             }
             Command::End { job, outcome, .. } if self.befores.remove(job) && *job != self.job => {
                 let rest = if self.befores.is_empty() { "; it waits for no other job" } else { "" };
-                self.say(now, format!("{job} {}{rest}", outcome.past()));
+                let text = format!("{job} {}{rest}", outcome.past());
+                self.add(Line { at_s: now.seconds(), text, times: 1, kind: Kind::Before });
             }
             Command::End { job, outcome, attained } if *job == self.job => {
                 let how = match outcome {

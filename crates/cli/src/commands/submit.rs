@@ -115,10 +115,9 @@ fn wanted(args: &Submit, mut file: JobFile) -> Result<Wanted> {
             file.fields.insert(name.to_owned(), value);
         }
     }
-    let place = args.files.first().map_or_else(|| "submit".to_owned(), |file| file.display().to_string());
     let mut wanted = file.wanted()?;
     surround(args, &mut wanted)?;
-    wanted.program.check().map_err(|error| wrong(&place, error))?;
+    wanted.program.check().map_err(|error| wrong(&file.place, error))?;
     Ok(wanted)
 }
 

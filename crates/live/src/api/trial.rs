@@ -55,7 +55,9 @@ pub(super) async fn dry_run(
     body: Result<Json<WantedBatch>, JsonRejection>,
 ) -> Result<Json<Trial>, Trouble> {
     let work = several(&who, body)?;
+    let turn = front.trials_turn().await;
     let answer = front.ask(&who, Wish::Try(work)).await?;
+    drop(turn);
     let Answer::Tried(tried) = answer else { return Err(Trouble::invalid("nothing came of it")) };
     let fleet = front.vitals().fleet();
     front.look(move |reader| told(reader, &tried, &fleet, who.tenant.as_deref())).await.map(Json)
