@@ -142,7 +142,7 @@ fn a_trial_of_a_submission_changes_nothing() {
     stage.step(&Event::NodeUp(Node::new(NodeId(0), RackId(0), evenhand_core::ModelIndex(0), 1)));
     let now = Time(stage.now) + Span(1);
     let spec = |job| Event::Submitted(Arc::new(JobSpec::new(JobId(job), TenantId(0), 1, None)));
-    let rehearsal = stage.engine.rehearse_events(now, &[spec(1), spec(2)]);
+    let rehearsal = stage.engine.rehearse_events(now, &[spec(1), spec(2)], false);
     assert_eq!(rehearsal.starts.iter().map(|start| start.job.0).collect::<Vec<_>>(), [1]);
     assert_eq!(rehearsal.waits.iter().map(|wait| wait.job.0).collect::<Vec<_>>(), [2]);
     assert!(stage.engine.snapshot().jobs.is_empty() && stage.engine.rounds() == evenhand_core::Round::ZERO);

@@ -68,15 +68,15 @@ impl Engine {
         Some(rehearsal)
     }
 
-    /// What the next decision would be if these events happened now; nothing of it is kept. Events about leases are not for this: what a
-    /// predictor has observed it does not forget.
-    pub fn rehearse_events(&mut self, now: Time, events: &[Event]) -> Rehearsal {
+    /// What would be decided if these events happened now and a decision were due: a regular one, or whichever would come next. Nothing of it
+    /// is kept. Events about leases are not for this: what a predictor has observed it does not forget.
+    pub fn rehearse_events(&mut self, now: Time, events: &[Event], regular: bool) -> Rehearsal {
         self.try_out(now, |engine, step| {
             for event in events {
                 engine.take(event, step);
             }
             let state = &mut engine.state;
-            let is_regular = state.regular_due <= state.now || state.leases.is_empty();
+            let is_regular = regular || state.regular_due <= state.now || state.leases.is_empty();
             if is_regular {
                 state.regular_due = state.now + engine.parts.config.round;
             }

@@ -79,7 +79,7 @@ impl fmt::Display for Called {
 pub enum Work {
     /// One job, or one array.
     One(Box<Wanted>),
-    /// Several jobs. A job may wait for earlier ones of the same batch, by name.
+    /// Several jobs and arrays. One may wait for earlier ones of the same batch, by name.
     Batch(Vec<Wanted>),
 }
 
@@ -170,11 +170,18 @@ pub enum Answer {
         /// Whether it is new.
         created: bool,
     },
-    /// Several jobs are accepted.
-    Jobs {
-        /// The array that they are, if they are one.
-        array: Option<JobId>,
-        /// Which, in the order in which they were described.
+    /// An array is accepted.
+    Array {
+        /// Its number.
+        array: JobId,
+        /// Its jobs, by index.
+        jobs: Vec<JobId>,
+        /// Whether it is new.
+        created: bool,
+    },
+    /// A batch is accepted.
+    Batch {
+        /// The numbers of its jobs and arrays, in the order in which they were described.
         jobs: Vec<JobId>,
         /// Whether they are new.
         created: bool,
@@ -195,7 +202,9 @@ pub struct Tried {
     /// The jobs as they would be.
     pub specs: Vec<Arc<JobSpec>>,
     /// What the next decision would be.
-    pub rehearsal: Rehearsal,
+    pub next: Rehearsal,
+    /// What a regular round would be, if that is another one and somebody would wait until then.
+    pub at_round: Option<Rehearsal>,
 }
 
 /// Why it was not done.

@@ -7,7 +7,7 @@ use crate::job_file::JobFile;
 use crate::output;
 use anyhow::{Context, Result};
 use evenhand_live::Wanted;
-use evenhand_live::api::{Accepted, AcceptedBatch, Trial, TrialJob, WantedBatch};
+use evenhand_live::api::{Accepted, AcceptedBatch, Outlook, Trial, TrialJob, WantedBatch};
 use serde_json::{Value, json};
 
 /// Submits it, and says its number once it is on disk there.
@@ -18,8 +18,9 @@ pub fn run(args: &Submit) -> Result<()> {
         return tell_trial(args, &client.post("/v1/dry-runs", &WantedBatch { jobs }, None)?);
     }
     if jobs.len() > 1 {
-        let taken = client.post("/v1/batches", &WantedBatch { jobs }, args.key.as_deref())?;
-        return tell_batch(args, &taken);
+        let batch = WantedBatch { jobs };
+        let taken = client.post("/v1/batches", &batch, args.key.as_deref())?;
+        return tell_batch(args, &batch, &taken);
     }
     let wanted = jobs.pop().expect("there is a job for each file, or one");
     let accepted: Accepted = client.post("/v1/jobs", &wanted, args.key.as_deref())?;
@@ -40,12 +41,13 @@ fn before(created: bool) -> &'static str {
     if created { "" } else { " (submitted before)" }
 }
 
-fn tell_batch(args: &Submit, taken: &AcceptedBatch) -> Result<()> {
+fn tell_batch(args: &Submit, batch: &WantedBatch, taken: &AcceptedBatch) -> Result<()> {
     if args.json {
         return output::say_json(taken);
     }
-    for job in &taken.jobs {
-        output::say(&format!("job {}{}", job.0, before(taken.created)))?;
+    for (wanted, number) in batch.jobs.iter().zip(&taken.jobs) {
+        let what = if wanted.array.is_some() { "array" } else { "job" };
+        output::say(&format!("{what} {}{}", number.0, before(taken.created)))?;
     }
     Ok(())
 }
@@ -54,24 +56,30 @@ fn tell_trial(args: &Submit, trial: &Trial) -> Result<()> {
     if args.json {
         return output::say_json(trial);
     }
-    for trouble in &trial.troubles {
-        output::say(trouble)?;
-    }
-    for job in &trial.jobs {
-        output::say(&would(job))?;
-    }
-    for stop in &trial.stops {
-        let name = stop.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
-        let gpus = stop.gpus.count().0;
-        output::say(&format!(
-            "job {}{name} of {} would be stopped, and give up {gpus} GPUs",
-            stop.job.0, stop.tenant
-        ))?;
-    }
-    if trial.stops_of_others > 0 {
-        output::say(&format!("{} jobs of others would be stopped", trial.stops_of_others))?;
+    tell_outlook(&trial.next)?;
+    if let Some(at_round) = &trial.at_round {
+        output::say("if a regular round were due:")?;
+        tell_outlook(at_round)?;
     }
     output::say("nothing was submitted")
+}
+
+fn tell_outlook(outlook: &Outlook) -> Result<()> {
+    for trouble in &outlook.troubles {
+        output::say(trouble)?;
+    }
+    for job in &outlook.jobs {
+        output::say(&would(job))?;
+    }
+    for stop in &outlook.stops {
+        let name = stop.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+        let (job, tenant, gpus) = (stop.job.0, &stop.tenant, stop.gpus.count().0);
+        output::say(&format!("job {job}{name} of {tenant} would be stopped, and give up {gpus} GPUs"))?;
+    }
+    if outlook.stops_of_others > 0 {
+        output::say(&format!("{} jobs of others would be stopped", outlook.stops_of_others))?;
+    }
+    Ok(())
 }
 
 /// What the next decision would make of a job.

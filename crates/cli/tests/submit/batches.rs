@@ -49,3 +49,25 @@ fn a_batch_is_there_after_the_server_was_killed() {
     server.until_queue_is_empty();
     assert_eq!(phases(&server), ["finished", "finished"]);
 }
+
+#[test]
+fn a_pipeline_with_an_array_in_it_is_one_batch() {
+    let folder = Folder::new("submit-pipeline");
+    let server = Server::start(&folder.0, &[]);
+    let sweep = file(&folder.0, "a.toml", "name = \"sweep\"\narray = \"0-2\"\nargv = [\"true\"]\n");
+    let sum = file(&folder.0, "b.yaml", "name: sum\nafter: [sweep]\nargv: ['true']\n");
+    let more = file(&folder.0, "c.yaml", "name: more\narray: 5,7\nafter: [sum, sweep-1]\nargv: ['true']\n");
+    let last = file(&folder.0, "d.toml", "after = [\"more\"]\nargv = [\"true\"]\n");
+    let words = ["submit", "--key", "k", &sweep, &sum, &more, &last];
+    assert_eq!(server.says(&words), "array 1\njob 5\narray 6\njob 9\n");
+    let before = " (submitted before)\n";
+    assert_eq!(server.says(&words), ["array 1", "job 5", "array 6", "job 9", ""].join(before));
+    server.until_queue_is_empty();
+    let jobs = jobs(&server);
+    let names: Vec<_> = jobs.iter().map(|job| job["name"].as_str().unwrap_or("")).collect();
+    assert_eq!(names, ["sweep-0", "sweep-1", "sweep-2", "sum", "more-5", "more-7", ""]);
+    assert!(jobs.iter().all(|job| job["phase"] == "finished"), "{jobs:?}");
+    let ended = |at: usize| jobs[at]["ended_ms"].as_u64().unwrap();
+    let started = |at: usize| jobs[at]["started_ms"].as_u64().unwrap();
+    assert!((0..3).all(|part| ended(part) <= started(3)) && ended(3) <= started(4) && ended(5) <= started(6));
+}

@@ -18,7 +18,15 @@ fn a_trial_says_who_would_start_wait_or_go_and_records_nothing() {
     let ledger = || crate::at_address(&server, "/v1/ledger");
     let before = ledger();
     let told = would(&["--name", "new", "--", "true"]);
-    assert!(told.contains("new would") && told.ends_with("nothing was submitted\n"), "{told}");
+    assert!(
+        told.contains("new would wait: not enough GPUs are free\nif a regular round were due:\n"),
+        "{told}"
+    );
+    assert!(told.contains("new would start as soon as others have left them, on 1 v100"), "{told}");
+    assert!(
+        told.contains("job 1 (big) of default would be stopped, and give up 4 GPUs\nnothing was"),
+        "{told}"
+    );
     let told = would(&["--after", "big", "--", "true"]);
     assert!(told.contains("it would wait: waits for job 1"), "{told}");
     let told = json(&server, &["submit", "--dry-run", "--array", "0-9%4", "--json", "--", "true"]);
@@ -27,23 +35,6 @@ fn a_trial_says_who_would_start_wait_or_go_and_records_nothing() {
     assert!(code == 2 && message.contains("gpus is 5"), "{message}");
     assert_eq!(ledger(), before, "nothing was recorded");
     assert_eq!(jobs(&server).len(), 1);
-    server.says(&["cancel", "big"]);
-    server.until_queue_is_empty();
-}
-
-#[test]
-fn a_trial_names_who_would_be_displaced() {
-    let folder = Folder::new("submit-trial-stop");
-    let server = Server::start_with(&folder.0, Some("las"), &["--round", "1s"]);
-    server.says(&["submit", "--gpus", "4", "--name", "big", "--tenant", "vision", "--", "sleep", "1000"]);
-    until_running(&server, 1);
-    // When a regular round is due, whoever has had the least goes first.
-    let told = crate::service::eventually("a round is due", || {
-        let told = server.says(&["submit", "--dry-run", "--gpus", "4", "--", "true"]);
-        told.contains("would be stopped").then_some(told)
-    });
-    assert!(told.contains("it would start as soon as others have left them, on 4 v100"), "{told}");
-    assert!(told.contains("job 1 (big) of vision would be stopped, and give up 4 GPUs"), "{told}");
     server.says(&["cancel", "big"]);
     server.until_queue_is_empty();
 }

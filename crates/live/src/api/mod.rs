@@ -39,7 +39,7 @@ pub use submit::{Accepted, AcceptedBatch, WantedBatch};
 pub use table::{Gives, Kind, Parameter, ROUTES, Route, Verb};
 pub use tenants::{Quota, TenantChange, TenantList, TenantRow};
 pub use tokens::{Nothing, TokenList};
-pub use trial::{Trial, TrialJob};
+pub use trial::{Outlook, Trial, TrialJob};
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

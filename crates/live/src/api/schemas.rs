@@ -58,12 +58,17 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
             "jobs": {"type": "array", "items": {"type": "integer"}}, "created": {"type": "boolean"}}}"#,
     ),
     (
-        "Trial",
+        "Outlook",
         r#"{"type": "object", "required": ["jobs", "stops", "stops_of_others"], "properties": {"jobs": {"type": "array", "items": {
             "type": "object", "required": ["when_left", "why"], "properties": {"name": {"type": "string"}, "gpus": {},
             "models": {"type": "array", "items": {"type": "string"}}, "when_left": {"type": "boolean"}, "why": {"type": "string"}}}},
             "stops": {"type": "array", "items": {"type": "object"}}, "stops_of_others": {"type": "integer"},
             "troubles": {"type": "array", "items": {"type": "string"}}}}"#,
+    ),
+    (
+        "Trial",
+        r##"{"type": "object", "allOf": [{"$ref": "#/components/schemas/Outlook"}], "properties": {
+            "at_round": {"$ref": "#/components/schemas/Outlook"}}}"##,
     ),
     (
         "App",

@@ -26,7 +26,7 @@ pub struct Accepted {
     pub jobs: Option<Vec<JobId>>,
 }
 
-/// Several jobs, of which all are taken or none.
+/// Several jobs and arrays, of which all are taken or none.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedBatch {
@@ -37,7 +37,7 @@ pub struct WantedBatch {
 /// Jobs that were taken together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AcceptedBatch {
-    /// Their numbers, in the order in which they were described.
+    /// The numbers of jobs and arrays, in the order in which they were described.
     pub jobs: Vec<JobId>,
     /// Whether they are new, or were submitted before under the same key.
     pub created: bool,
@@ -58,7 +58,7 @@ pub(super) async fn submit(
     let (created, accepted) =
         match front.ask(&who, Wish::Submit { work: Work::One(Box::new(wanted)), key }).await? {
             Answer::Job { job, created } => (created, Accepted { job, created, jobs: None }),
-            Answer::Jobs { array: Some(array), jobs, created } => {
+            Answer::Array { array, jobs, created } => {
                 (created, Accepted { job: array, created, jobs: Some(jobs) })
             }
             _ => return Err(Trouble::invalid("no job came of it")),
@@ -76,7 +76,7 @@ pub(super) async fn batch(
     let work = several(&who, body)?;
     let key = key(&who, &headers)?;
     let answer = front.ask(&who, Wish::Submit { work, key }).await?;
-    let Answer::Jobs { jobs, created, .. } = answer else {
+    let Answer::Batch { jobs, created } = answer else {
         return Err(Trouble::invalid("no jobs came of it"));
     };
     Ok((status(created), Json(AcceptedBatch { jobs, created })))
@@ -97,12 +97,7 @@ pub(super) fn several(who: &Who, body: Body<WantedBatch>) -> Result<Work, Troubl
     for wanted in &mut jobs {
         confine(who, wanted)?;
     }
-    // One job may be an array, which several may not.
-    match <[Wanted; 1]>::try_from(jobs) {
-        Ok([only]) if only.array.is_some() => Ok(Work::One(Box::new(only))),
-        Ok([only]) => Ok(Work::Batch(vec![only])),
-        Err(jobs) => Ok(Work::Batch(jobs)),
-    }
+    Ok(Work::Batch(jobs))
 }
 
 /// The client's own name for a submission.

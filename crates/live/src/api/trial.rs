@@ -11,13 +11,25 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::{Extension, Json};
 use evenhand_core::{GpuSet, JobId, JobSpec};
+use evenhand_engine::Rehearsal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What the next decision would make of a submission.
+/// What would become of a submission.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trial {
+    /// What the next decision would make of it.
+    #[serde(flatten)]
+    pub next: Outlook,
+    /// What the next regular round would make of it, if that is something else and somebody would wait until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_round: Option<Outlook>,
+}
+
+/// What a decision would make of a submission.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outlook {
     /// The jobs, in the order in which they were described.
     pub jobs: Vec<TrialJob>,
     /// Jobs that the same decision would stop.
@@ -64,9 +76,20 @@ pub(super) async fn dry_run(
 }
 
 fn told(reader: &Reader, tried: &Tried, fleet: &Fleet, tenant: Option<&str>) -> Result<Trial, StoreError> {
-    let jobs = tried.specs.iter().map(|spec| trial_job(spec, tried, fleet)).collect();
+    let told = |found: &Rehearsal| outlook(reader, &tried.specs, found, fleet, tenant);
+    Ok(Trial { next: told(&tried.next)?, at_round: tried.at_round.as_ref().map(told).transpose()? })
+}
+
+fn outlook(
+    reader: &Reader,
+    specs: &[Arc<JobSpec>],
+    found: &Rehearsal,
+    fleet: &Fleet,
+    tenant: Option<&str>,
+) -> Result<Outlook, StoreError> {
+    let jobs = specs.iter().map(|spec| trial_job(spec, found, fleet)).collect();
     let (mut stops, mut stops_of_others) = (Vec::new(), 0);
-    for stop in &tried.rehearsal.stops {
+    for stop in &found.stops {
         let Some(row) = reader.job(stop.job)? else { continue };
         // Others' jobs are not there for a tenant.
         if tenant.is_some_and(|tenant| tenant != row.tenant) {
@@ -77,23 +100,23 @@ fn told(reader: &Reader, tried: &Tried, fleet: &Fleet, tenant: Option<&str>) -> 
         let (name, gpus) = (row.name, stop.gpus.clone());
         stops.push(Change { job: stop.job, name, tenant: row.tenant, gpus, why });
     }
-    Ok(Trial { jobs, stops, stops_of_others, troubles: troubles(&tried.rehearsal) })
+    Ok(Outlook { jobs, stops, stops_of_others, troubles: troubles(found) })
 }
 
-fn trial_job(spec: &JobSpec, tried: &Tried, fleet: &Fleet) -> TrialJob {
+fn trial_job(spec: &JobSpec, found: &Rehearsal, fleet: &Fleet) -> TrialJob {
     let name = spec.label.as_deref().map(str::to_owned);
-    let Some(start) = tried.rehearsal.starts.iter().find(|start| start.job == spec.id) else {
+    let Some(start) = found.starts.iter().find(|start| start.job == spec.id) else {
         return TrialJob {
             name,
             gpus: None,
             models: Vec::new(),
             when_left: false,
-            why: why_waits(spec, tried),
+            why: why_waits(spec, found),
         };
     };
     let nodes = start.gpus.seats().iter().filter_map(|seat| fleet.nodes.get(seat.node.index()));
     let models: BTreeSet<String> = nodes.map(|node| fleet.model_of(node).to_owned()).collect();
-    let taken: BTreeSet<_> = tried.rehearsal.stops.iter().flat_map(|stop| stop.gpus.iter()).collect();
+    let taken: BTreeSet<_> = found.stops.iter().flat_map(|stop| stop.gpus.iter()).collect();
     TrialJob {
         name,
         when_left: start.gpus.iter().any(|gpu| taken.contains(&gpu)),
@@ -103,9 +126,9 @@ fn trial_job(spec: &JobSpec, tried: &Tried, fleet: &Fleet) -> TrialJob {
     }
 }
 
-fn why_waits(spec: &JobSpec, tried: &Tried) -> String {
+fn why_waits(spec: &JobSpec, found: &Rehearsal) -> String {
     let befores: Vec<JobId> = spec.befores().collect();
-    let wait = tried.rehearsal.waits.iter().find(|wait| wait.job == spec.id);
+    let wait = found.waits.iter().find(|wait| wait.job == spec.id);
     match (wait.and_then(|wait| wait.reason), spec.array.and_then(|member| member.at_once)) {
         _ if !befores.is_empty() => format!("waits for {}", jobs_in_words(&befores)),
         (Some(reason), _) => reason.sentence().to_owned(),

@@ -62,16 +62,31 @@ pub(super) struct Drafts {
     pub next_job: JobId,
     tenants: BTreeMap<String, TenantId>,
     apps: BTreeMap<(TenantId, String), AppId>,
-    names: BTreeMap<String, JobId>,
+    /// What may be waited for by name: jobs, and arrays with all their jobs.
+    names: BTreeMap<String, Vec<JobId>>,
 }
 
-impl Drafts {
-    /// What their submitter is told.
-    pub(super) fn answer(&self, work: &Work) -> Answer {
-        let jobs: Vec<JobId> = self.jobs.iter().map(|job| job.spec.id).collect();
-        match (work, self.jobs.first().and_then(|job| job.spec.array)) {
-            (Work::One(_), None) => Answer::Job { job: jobs[0], created: true },
-            (_, array) => Answer::Jobs { array: array.map(|member| member.array), jobs, created: true },
+/// What the submitter is told of a submission whose first job has this number: the other numbers follow.
+pub(super) fn answer(work: &Work, first: JobId, created: bool) -> Answer {
+    let members = |wanted: &Wanted| Some(Indices::parse(wanted.array.as_deref()?).ok()?.each.len() as u64);
+    match work {
+        Work::One(wanted) => match members(wanted) {
+            None => Answer::Job { job: first, created },
+            Some(count) => {
+                let jobs = (first.0..first.0 + count).map(JobId).collect();
+                Answer::Array { array: JobId(first.0 - 1), jobs, created }
+            }
+        },
+        Work::Batch(wanted) => {
+            // An array has the number before that of its first job.
+            let is_array = wanted.first().and_then(members).is_some();
+            let mut next = if is_array { first.0 - 1 } else { first.0 };
+            let number = |wanted: &Wanted| {
+                let number = next;
+                next += 1 + members(wanted).unwrap_or(0);
+                JobId(number)
+            };
+            Answer::Batch { jobs: wanted.iter().map(number).collect(), created }
         }
     }
 }
@@ -121,15 +136,18 @@ impl Drafting<'_, '_> {
             return invalid(format!("jobs has {} jobs: 1 to {JOBS_MAX} are allowed", jobs.len()))?;
         }
         for (at, wanted) in jobs.iter().enumerate() {
-            if wanted.array.is_some() {
-                return invalid(format!("jobs[{at}]: array is set, and an array is submitted by itself"))?;
-            }
-            self.add(wanted).map_err(|stopped| match stopped {
+            self.one(wanted).map_err(|stopped| match stopped {
                 Stopped::Refused(Refusal::Invalid(what)) => {
                     Refusal::Invalid(format!("jobs[{at}]: {what}")).into()
                 }
                 stopped => stopped,
             })?;
+        }
+        let made = self.drafts.jobs.len();
+        if made > JOBS_MAX {
+            return invalid(format!(
+                "jobs has {made} jobs with those of its arrays: at most {JOBS_MAX} are allowed"
+            ))?;
         }
         Ok(())
     }
@@ -155,19 +173,22 @@ impl Drafting<'_, '_> {
         let (template, program) = (self.spec(wanted)?, Arc::new(wanted.program.clone()));
         let array = template.id;
         self.drafts.next_job.0 += 1;
+        let mut members = Vec::new();
         for index in &indices.each {
             let mut spec = JobSpec { id: self.drafts.next_job, ..template.clone() };
             spec.array = Some(Member { array, index: *index, at_once: indices.at_once });
             spec.label = wanted.name.as_ref().map(|name| Arc::from(format!("{name}-{index}")));
+            members.push(spec.id);
             self.push(spec, program.clone());
         }
+        self.drafts.names.extend(wanted.name.iter().map(|name| (name.clone(), members.clone())));
         Ok(())
     }
 
     fn push(&mut self, spec: JobSpec, program: Arc<Program>) {
         self.drafts.next_job.0 += 1;
         if let Some(name) = &spec.label {
-            self.drafts.names.insert(name.to_string(), spec.id);
+            self.drafts.names.insert(name.to_string(), vec![spec.id]);
         }
         let spec = Arc::new(spec);
         self.drafts.jobs.push(LiveJob { spec: spec.clone(), program });
@@ -240,8 +261,8 @@ impl Drafting<'_, '_> {
         let mut befores = Vec::new();
         for called in called {
             let name = called.to_string();
-            if let Some(job) = self.drafts.names.get(&name) {
-                befores.push(*job);
+            if let Some(jobs) = self.drafts.names.get(&name) {
+                befores.extend(jobs);
                 continue;
             }
             let target = self.surroundings.batch.find(&name, self.surroundings.asker)?;

@@ -1,7 +1,6 @@
 //! What people ask for, made into events, or refused with a reason.
 
 use super::drafts::{self, Drafts, Stopped, Surroundings, check_name, invalid};
-use crate::array::Indices;
 use crate::request::{Answer, JobVerb, Refusal, Tried, Wish, Work};
 use crate::store::{Batch, StoreError, Submission, Target};
 use crate::world::World;
@@ -113,8 +112,11 @@ impl Intake<'_, '_> {
                 return Ok(Refusal::Invalid(what).into());
             }
             if let Some((first, before)) = self.batch.by_key(key)? {
-                let answer =
-                    if before == content { Ok(known(work, first)) } else { Err(Refusal::KeyTaken(first)) };
+                let answer = if before == content {
+                    Ok(drafts::answer(work, first, false))
+                } else {
+                    Err(Refusal::KeyTaken(first))
+                };
                 return Ok(Taken { events: Vec::new(), answer });
             }
         }
@@ -131,7 +133,8 @@ impl Intake<'_, '_> {
             self.batch.submit(&Submission { job: job.spec.id, key, content, program })?;
             self.world.admit(job.clone());
         }
-        Ok(Taken { answer: Ok(drafts.answer(work)), events: drafts.events })
+        let first = drafts.jobs.first().map_or(*self.next_job, |job| job.spec.id);
+        Ok(Taken { answer: Ok(drafts::answer(work, first, true)), events: drafts.events })
     }
 
     /// Says what would come of a submission.
@@ -140,9 +143,14 @@ impl Intake<'_, '_> {
             Ok(drafts) => drafts,
             Err(refusal) => return Ok(refusal.into()),
         };
-        let rehearsal = self.engine.rehearse_events(self.now, &drafts.events);
-        let specs = drafts.jobs.into_iter().map(|job| job.spec).collect();
-        let tried = Answer::Tried(Arc::new(Tried { specs, rehearsal }));
+        let next = self.engine.rehearse_events(self.now, &drafts.events, false);
+        let specs: Vec<_> = drafts.jobs.into_iter().map(|job| job.spec).collect();
+        let is_early = self.engine.snapshot().next_round > self.now;
+        let all_start = specs.iter().all(|spec| next.starts.iter().any(|start| start.job == spec.id));
+        let waits = is_early && !all_start;
+        let at_round = waits.then(|| self.engine.rehearse_events(self.now, &drafts.events, true));
+        let at_round = at_round.filter(|at_round| *at_round != next);
+        let tried = Answer::Tried(Arc::new(Tried { specs, next, at_round }));
         Ok(Taken { events: Vec::new(), answer: Ok(tried) })
     }
 
@@ -160,22 +168,6 @@ impl Intake<'_, '_> {
             Err(Stopped::Refused(refusal)) => Ok(Err(refusal)),
             Err(Stopped::Store(error)) => Err(error),
         }
-    }
-}
-
-/// The answer to a submission that was there before, whose first job was this one.
-fn known(work: &Work, first: JobId) -> Answer {
-    let following = |count: usize| (first.0..first.0 + count as u64).map(JobId).collect();
-    match work {
-        Work::Batch(jobs) => Answer::Jobs { array: None, jobs: following(jobs.len()), created: false },
-        Work::One(wanted) => match wanted.array.as_deref().map(Indices::parse) {
-            Some(Ok(indices)) => {
-                // An array has the number before that of its first job.
-                let (array, jobs) = (Some(JobId(first.0 - 1)), following(indices.each.len()));
-                Answer::Jobs { array, jobs, created: false }
-            }
-            _ => Answer::Job { job: first, created: false },
-        },
     }
 }
 

@@ -27,8 +27,8 @@ struct Owed {
 fn what_was_asked(told: String, answer: &Result<Answer, Refusal>) -> String {
     match answer {
         Ok(Answer::Job { job, .. }) => format!("{told} job {}", job.0),
-        Ok(Answer::Jobs { array: Some(array), .. }) => format!("{told} array {}", array.0),
-        Ok(Answer::Jobs { jobs, .. }) => format!("{told} {}", jobs_in_words(jobs)),
+        Ok(Answer::Array { array, .. }) => format!("{told} array {}", array.0),
+        Ok(Answer::Batch { jobs, .. }) => format!("{told} {}", jobs_in_words(jobs)),
         _ => told,
     }
 }
