@@ -91,6 +91,24 @@ fn a_long_chain_falls_without_breaking_anything() {
     assert_eq!(ends(&step).len(), last as usize);
 }
 
+#[test]
+fn an_array_may_wait_for_an_array() {
+    let mut stage = Stage::new();
+    let size = 300;
+    for job in 1..=size {
+        stage.submit(job, |_| {});
+    }
+    for job in size + 1..=2 * size {
+        stage.submit(job, |spec| spec.after_ok = (1..=size).map(JobId).collect());
+    }
+    for job in 1..size {
+        stage.step(&Event::Retired(JobId(job)));
+    }
+    assert_eq!(stage.queued(), [size]);
+    stage.step(&Event::Retired(JobId(size)));
+    assert_eq!(stage.queued().len() as u64, size);
+}
+
 fn of_two(spec: &mut JobSpec) {
     spec.array = Some(Member { array: JobId(1), index: 0, at_once: Some(2) });
 }

@@ -142,6 +142,7 @@ impl Engine {
         state.unwanted.remove(&id);
         state.holds.remove(&id);
         state.retries.remove(&id);
+        state.awaited.remove(&id);
         step.commands.push(Command::End { job: id, outcome, attained });
         self.leave_array(&job.spec);
     }

@@ -50,6 +50,8 @@ pub(crate) struct State {
     pub retries: BTreeMap<JobId, Time>,
     /// Jobs that wait for a job to end.
     pub dependents: BTreeMap<JobId, Vec<JobId>>,
+    /// For how many jobs each of these still waits.
+    pub awaited: BTreeMap<JobId, u32>,
     /// Arrays of which only so many jobs may be on their way at a time.
     pub arrays: BTreeMap<JobId, Turns>,
     /// Failed launches in a row, per node.
@@ -95,6 +97,7 @@ impl State {
             holds: BTreeSet::new(),
             retries: BTreeMap::new(),
             dependents: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             arrays: BTreeMap::new(),
             launch_failures: BTreeMap::new(),
             regular_due: Time::ZERO,
@@ -192,7 +195,7 @@ impl State {
 
     /// Where a job without a lease stands: on hold, waiting for other jobs or to be tried again, or queued.
     pub fn resting_state(&self, spec: &JobSpec) -> JobState {
-        let waits = self.waits_for_others(spec) || self.waits_for_a_turn(spec);
+        let waits = self.awaited.contains_key(&spec.id) || self.waits_for_a_turn(spec);
         let rests = self.holds.contains(&spec.id) || self.retries.contains_key(&spec.id);
         if waits || rests { JobState::Held } else { JobState::Queued { since: self.now } }
     }

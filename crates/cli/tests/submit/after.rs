@@ -70,3 +70,18 @@ fn a_job_may_wait_for_a_whole_array_across_a_restart() {
     server.until_queue_is_empty();
     assert_eq!(phase(&server, 3), "finished");
 }
+
+#[test]
+fn too_many_pairs_are_refused_with_a_way_out() {
+    let folder = Folder::new("submit-pairs");
+    let server = Server::start(&folder.0, &[]);
+    server.says(&["submit", "--name", "first", "--array", "0-399", "--", "sleep", "1000"]);
+    let (code, message) = server.refuses(&["submit", "--after", "first", "--array", "0-299", "--", "true"]);
+    assert!(code == 2 && message.contains("after makes 120000 pairs of jobs"), "{message}");
+    server.says(&["submit", "--name", "gate", "--after", "first", "--", "true"]);
+    server.says(&["submit", "--name", "second", "--after", "gate", "--array", "0-299", "--", "true"]);
+    // Everybody who waits falls with the first array.
+    server.says(&["cancel", "first"]);
+    server.until_queue_is_empty();
+    assert_eq!(jobs(&server).last().unwrap()["phase"], "cancelled");
+}

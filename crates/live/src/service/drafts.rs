@@ -19,8 +19,11 @@ use std::sync::Arc;
 const STEPS: (f64, f64) = (1e-3, 1e12);
 const SPEEDS: (f64, f64) = (1e-6, 1e9);
 
-/// What the programs of the jobs of an array may be together, in bytes: each job keeps its own.
-const ARRAY_BYTES_MAX: usize = 8 << 20;
+/// What the programs of all jobs of a submission may be together, in bytes: each job keeps its own.
+const PROGRAMS_BYTES_MAX: usize = 8 << 20;
+
+/// How many pairs of jobs, one of which waits for the other, a submission may make: each is kept.
+const PAIRS_MAX: usize = 100_000;
 
 /// Why there are no drafts.
 pub(super) enum Stopped {
@@ -111,11 +114,29 @@ pub(super) fn draft(
         Work::Batch(jobs) => drafting.batch(jobs)?,
     }
     let Drafting { surroundings: Surroundings { snapshot, queue_max, .. }, drafts } = drafting;
+    check_sums(&drafts.jobs)?;
     let waiting = (snapshot.jobs.len() - snapshot.leases.len()) as u64;
     if waiting + drafts.jobs.len() as u64 > queue_max {
         return Err(Refusal::QueueFull { waiting, most: queue_max }.into());
     }
     Ok(drafts)
+}
+
+/// What each job may have, many may not have together.
+fn check_sums(jobs: &[LiveJob]) -> Result<(), Refusal> {
+    let bytes: usize = jobs.iter().map(|job| job.program.bytes()).sum();
+    if bytes > PROGRAMS_BYTES_MAX {
+        return invalid(format!(
+            "argv and environment of all jobs together have {bytes} bytes: at most {PROGRAMS_BYTES_MAX} are allowed"
+        ));
+    }
+    let pairs: usize = jobs.iter().map(|job| job.spec.befores().count()).sum();
+    if pairs > PAIRS_MAX {
+        return invalid(format!(
+            "after makes {pairs} pairs of jobs: at most {PAIRS_MAX} are allowed. Let one job wait for all of them, and the others for that one"
+        ));
+    }
+    Ok(())
 }
 
 struct Drafting<'a, 'b> {
@@ -163,12 +184,6 @@ impl Drafting<'_, '_> {
         let last = indices.each.last().map_or(0, |index| format!("-{index}").len());
         if wanted.name.as_ref().is_some_and(|name| name.chars().count() + last > NAME_MAX) {
             return invalid(format!("name is too long: with -INDEX, {NAME_MAX} letters are allowed"))?;
-        }
-        let bytes = wanted.program.bytes().saturating_mul(indices.each.len());
-        if bytes > ARRAY_BYTES_MAX {
-            return invalid(format!(
-                "argv and environment of all jobs of the array have {bytes} bytes: at most {ARRAY_BYTES_MAX} are allowed"
-            ))?;
         }
         let (template, program) = (self.spec(wanted)?, Arc::new(wanted.program.clone()));
         let array = template.id;

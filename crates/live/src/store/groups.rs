@@ -79,10 +79,14 @@ impl Batch<'_> {
     }
 }
 
-/// Jobs and arrays have numbers of one sequence, so no number is of both.
+/// Jobs and arrays have numbers of one sequence, so no number is of both. The index gives the youngest of a name first: a name that thousands of jobs
+/// have costs no more than another.
 const BY_NAME: &str = "SELECT id, is_array FROM (
-    SELECT id, 0 AS is_array, tenant FROM job WHERE name = ?1 UNION ALL SELECT id, 1, tenant FROM array WHERE name = ?1)
-    WHERE ?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2) ORDER BY id DESC LIMIT 1";
+    SELECT * FROM (SELECT id, 0 AS is_array FROM job WHERE name = ?1
+        AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2)) ORDER BY id DESC LIMIT 1)
+    UNION ALL SELECT * FROM (SELECT id, 1 FROM array WHERE name = ?1
+        AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2)) ORDER BY id DESC LIMIT 1))
+    ORDER BY id DESC LIMIT 1";
 const BY_NUMBER: &str = "SELECT id, is_array FROM (
     SELECT id, 0 AS is_array, tenant FROM job WHERE id = ?1 UNION ALL SELECT id, 1, tenant FROM array WHERE id = ?1)
     WHERE ?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2)";
