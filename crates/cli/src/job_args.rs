@@ -13,9 +13,9 @@ Examples:
   evenhand submit --after prepare --deadline 6h -- python train.py
   evenhand submit --dry-run job.toml
 
-  job.toml:  name = \"resnet\"                        job.yaml:  name: resnet
-             gpus = 2                                           gpus: 2
-             argv = [\"python\", \"train.py\"]                   argv: [python, train.py]
+  job.toml:  name = \"resnet\"                  job.yaml:  name: resnet
+             gpus = 2                                    gpus: 2
+             argv = [\"python\", \"train.py\"]               argv: [python, train.py]
 
 Several files are taken together, all or none; one may wait for an earlier one by its name (after = [\"resnet\"]).
 

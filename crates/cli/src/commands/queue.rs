@@ -47,7 +47,7 @@ fn table(jobs: &[JobRow]) -> Table {
             job.starts.to_string(),
             format!("{:.0}", job.steps),
             job.phase.name().to_owned(),
-            job.why.clone().filter(|_| !job.phase.is_end()).unwrap_or_default(),
+            job.why.clone().unwrap_or_default(),
         ]);
     }
     table

@@ -47,6 +47,7 @@ fn whoever_needs_a_good_end_that_does_not_come_is_cancelled_with_the_reason() {
     assert!(story.contains("job 1 failed, and this one was to run only after it had ended well"), "{story}");
     assert!(server.says(&["explain", "chain"]).contains("job 2 was cancelled, and this one"));
     assert!(jobs(&server)[1]["why"].as_str().unwrap().contains("job 1 failed"));
+    assert!(server.says(&["queue", "--all"]).contains("job 1 failed, and this one"));
     let (code, message) = server.refuses(&["submit", "--after", "first", "--", "true"]);
     assert!(code == 2 && message.contains("that failed, so this job would never run"), "{message}");
     let (code, message) = server.refuses(&["submit", "--after", "nobody", "--", "true"]);

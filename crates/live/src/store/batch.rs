@@ -203,7 +203,7 @@ impl<'a> Batch<'a> {
             }
             Command::End { job, outcome, attained } => {
                 self.write(
-                    "UPDATE job SET phase = ?2, ended = ?3, attained = ?4, lease = NULL, held = NULL WHERE id = ?1",
+                    "UPDATE job SET phase = ?2, ended = ?3, attained = ?4, lease = NULL, held = NULL, why = NULL WHERE id = ?1",
                     (job.0, outcome.name(), now.0, attained.0),
                 )?;
                 self.let_go(seq, *job)

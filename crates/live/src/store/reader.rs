@@ -101,7 +101,7 @@ pub struct JobRow {
     pub steps: f64,
     /// GPU-time of a job that has ended, in GPU-milliseconds.
     pub attained_ms: u64,
-    /// Why it runs or waits, as last decided.
+    /// Why it runs or waits, as last decided; of one that was cancelled because of another, that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The array that it is one of the jobs of.
