@@ -2,6 +2,7 @@
 
 use crate::bench_args::{Bench, BenchOne};
 use crate::graph_args;
+use crate::job_args;
 use crate::live_args;
 use crate::ops_args;
 use crate::predict_args;
@@ -87,13 +88,19 @@ pub enum Command {
     /// Run the scheduler as a service on this machine
     #[command(after_help = live_args::SERVE_EXAMPLE)]
     Serve(live_args::Serve),
-    /// Hand a job to the service
-    #[command(after_help = live_args::SUBMIT_EXAMPLE)]
-    Submit(live_args::Submit),
+    /// Hand a job to the service, or many
+    #[command(after_help = job_args::SUBMIT_EXAMPLE)]
+    Submit(job_args::Submit),
     /// List the jobs of the service
-    Queue(live_args::Queue),
+    Queue(job_args::Queue),
     /// End jobs of the service
-    Cancel(live_args::Cancel),
+    Cancel(job_args::Cancel),
+    /// Print what a job of the service printed
+    #[command(visible_alias = "logs")]
+    Output(job_args::Output),
+    /// List the apps of the service, or end one
+    #[command(subcommand)]
+    App(job_args::App),
     /// Say who may use the service, and for what
     #[command(subcommand, after_help = live_args::TOKEN_EXAMPLE)]
     Token(live_args::Token),
@@ -266,7 +273,7 @@ pub struct Compare {
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// The job: its number or its name
+    /// The job: its number or its name; with the service also an array, or 17_3 for one of its jobs
     pub job: String,
     /// The ledger of a run, as `simulate` writes it [default: ask the service]
     #[arg(long, value_name = "LEDGER", conflicts_with = "server")]

@@ -6,6 +6,7 @@ use crate::failure::Wrong;
 use crate::live_args::{DEFAULT_ADDRESS, Server};
 use anyhow::{Context, Result, anyhow};
 use evenhand_live::access::OWN_TOKEN_FILE;
+use evenhand_live::api::NEXT_HEADER;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader};
@@ -71,6 +72,22 @@ impl Client {
             request = request.header("idempotency-key", key);
         }
         self.read(request.send_json(body))
+    }
+
+    /// What a job printed, and where that ends.
+    pub fn output(&self, path: &str) -> Result<(u64, Vec<u8>)> {
+        let mut request = self.agent.get(self.url(path));
+        if let Some(bearer) = self.bearer() {
+            request = request.header("authorization", bearer);
+        }
+        let mut response = request.call().map_err(|error| self.no_answer(&error))?;
+        if !response.status().is_success() {
+            return self.read(Ok(response));
+        }
+        let next = response.headers().get(NEXT_HEADER).and_then(|next| next.to_str().ok()?.parse().ok());
+        let next = next.with_context(|| format!("{} does not say where its answer ends", self.server))?;
+        let text = response.body_mut().read_to_vec().map_err(|error| self.no_answer(&error))?;
+        Ok((next, text))
     }
 
     /// Lines as they come, for as long as the service sends any.

@@ -65,6 +65,9 @@ pub struct Serve {
     /// Requests per second that each token may send
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
     pub requests_per_second: u32,
+    /// Time for which the output and checkpoints of a job are kept after its end
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "7d")]
+    pub keep_output: Span,
     /// Print the OpenAPI document of the service instead, and end
     #[arg(long)]
     pub openapi: bool,
@@ -146,100 +149,6 @@ pub struct TokenNamed {
     pub name: String,
     #[command(flatten)]
     pub place: TokenPlace,
-}
-
-pub const SUBMIT_EXAMPLE: &str = "\
-Examples:
-  evenhand submit --gpus 2 -- python train.py --lr 0.1
-  evenhand submit job.toml
-
-  job.toml:  name = \"resnet\"
-             gpus = 2
-             argv = [\"python\", \"train.py\"]
-
-A job finds its GPUs in CUDA_VISIBLE_DEVICES, and a folder for checkpoints in EVENHAND_CHECKPOINT_DIR. Told to stop (SIGTERM), it
-should save and exit with 75; it is started again later with EVENHAND_RESUME=1.";
-
-/// Arguments of `submit`.
-#[derive(Debug, Args)]
-pub struct Submit {
-    /// A TOML file that describes the job; flags that are given count instead of what it says
-    #[arg(value_name = "FILE.toml")]
-    pub file: Option<PathBuf>,
-    /// GPUs it takes, all at once [default: 1]
-    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
-    pub gpus: Option<u32>,
-    /// What to call it
-    #[arg(long, value_name = "NAME")]
-    pub name: Option<String>,
-    /// Whose it is [default: default]
-    #[arg(long, value_name = "NAME")]
-    pub tenant: Option<String>,
-    /// A GPU model that will do; may be given several times [default: any]
-    #[arg(long, value_name = "NAME")]
-    pub model: Vec<String>,
-    /// More urgent is larger [default: 0]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub priority: Option<i32>,
-    /// Steps until it is finished, if that is known
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub steps: Option<f64>,
-    /// Steps per second on these GPUs [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub steps_per_second: Option<f64>,
-    /// A variable for it; may be given several times. PATH is that of this shell
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
-    pub env: Vec<(String, String)>,
-    /// Where it runs [default: here]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Your own name for this submission: the same again is the same job
-    #[arg(long, value_name = "KEY")]
-    pub key: Option<String>,
-    #[command(flatten)]
-    pub server: Server,
-    /// Print one JSON document instead of text
-    #[arg(long)]
-    pub json: bool,
-    /// The program and its arguments, after --
-    #[arg(last = true, value_name = "PROGRAM")]
-    pub argv: Vec<String>,
-}
-
-/// Arguments of `queue`.
-#[derive(Debug, Args)]
-pub struct Queue {
-    /// Only jobs in this phase: queued, held, starting, running, stopping, finished, failed, cancelled, retired; several with
-    /// commas [default: those that have not ended]
-    #[arg(long, value_name = "PHASE,...")]
-    pub phase: Option<String>,
-    /// Ended jobs too
-    #[arg(long, conflicts_with = "phase")]
-    pub all: bool,
-    /// Only jobs of this tenant
-    #[arg(long, value_name = "NAME")]
-    pub tenant: Option<String>,
-    /// Only jobs after this number
-    #[arg(long, value_name = "JOB")]
-    pub after: Option<u64>,
-    /// Jobs at most
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
-    pub limit: u32,
-    #[command(flatten)]
-    pub server: Server,
-    /// Print one JSON document instead of a table
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `cancel`.
-#[derive(Debug, Args)]
-pub struct Cancel {
-    /// The jobs: their numbers or names
-    #[arg(required = true, value_name = "JOB")]
-    pub jobs: Vec<String>,
-    #[command(flatten)]
-    pub server: Server,
 }
 
 /// Arguments of `backup`.

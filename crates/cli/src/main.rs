@@ -10,6 +10,8 @@ mod division_files;
 mod failure;
 mod graph_args;
 mod inputs;
+mod job_args;
+mod job_file;
 mod ledger_file;
 mod live_args;
 mod local_clock;

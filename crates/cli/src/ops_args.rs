@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 /// Arguments of `hold` and `release`.
 #[derive(Debug, Args)]
 pub struct Jobs {
-    /// The jobs: their numbers or names
+    /// The jobs: numbers or names; an array stands for all its jobs, 17_3 for one of them
     #[arg(required = true, value_name = "JOB")]
     pub jobs: Vec<String>,
     #[command(flatten)]

@@ -20,8 +20,13 @@ impl std::error::Error for Closed {}
 
 /// A result.
 pub fn say(text: &str) -> anyhow::Result<()> {
+    say_bytes(format!("{text}\n").as_bytes())
+}
+
+/// Bytes as they are.
+pub fn say_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n"));
+    let written = stdout.write_all(bytes);
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Closed.into()),
         other => other.context("stdout cannot be written"),

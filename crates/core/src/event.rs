@@ -152,6 +152,33 @@ pub enum Outcome {
     Retired,
 }
 
+impl Outcome {
+    /// Whether jobs that were to run only after it had ended well may run.
+    pub fn is_well(self) -> bool {
+        matches!(self, Self::Finished | Self::Retired)
+    }
+
+    /// What happened to the job, in words.
+    pub fn past(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "was cancelled",
+            Self::Retired => "was retired",
+        }
+    }
+
+    /// In a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Retired => "retired",
+        }
+    }
+}
+
 /// Something the world should do. Idempotent: the same command twice has the effect of one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

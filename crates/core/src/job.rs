@@ -193,6 +193,18 @@ pub enum Consent {
 #[serde(transparent)]
 pub struct GraphDigest(pub u64);
 
+/// One of the jobs of an array: many jobs from one description, told apart by an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// The number of the array, which is that of no job.
+    pub array: JobId,
+    /// Which of its jobs.
+    pub index: u32,
+    /// Jobs of the array that may be on their way at a time; as many as there are if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u32>,
+}
+
 pub(crate) fn default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -258,9 +270,15 @@ pub struct JobSpec {
     /// Declared effect of GPU count and distance.
     #[serde(default, skip_serializing_if = "default")]
     pub scaling: Scaling,
-    /// Jobs that must have ended first.
+    /// Jobs that must have ended first, well or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<JobId>,
+    /// Jobs that must have ended well first; if one of them ends otherwise, this one is cancelled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_ok: Vec<JobId>,
+    /// Which of the jobs of an array it is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<Member>,
     /// Whether it may share a GPU.
     #[serde(default, skip_serializing_if = "default")]
     pub sharing: Consent,
@@ -309,6 +327,8 @@ impl JobSpec {
             speeds: None,
             scaling: Scaling::default(),
             after: Vec::new(),
+            after_ok: Vec::new(),
+            array: None,
             sharing: Consent::default(),
             work,
             target: None,
@@ -337,6 +357,11 @@ impl JobSpec {
             row[model] = self.speed(model);
         }
         row
+    }
+
+    /// Jobs that it waits for, whichever way they must end.
+    pub fn befores(&self) -> impl Iterator<Item = JobId> {
+        self.after.iter().chain(&self.after_ok).copied()
     }
 
     /// What people call the job.
@@ -449,6 +474,9 @@ pub enum Goal {
 pub struct App {
     /// Its number.
     pub id: AppId,
+    /// What its owner calls it, if not by its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Arc<str>>,
     /// Who owns it.
     pub tenant: TenantId,
     /// When it is finished.
@@ -472,6 +500,7 @@ impl App {
     pub fn new(id: AppId, tenant: TenantId, goal: Goal) -> Self {
         Self {
             id,
+            label: None,
             tenant,
             goal,
             agent: AgentSeat::Inside,

@@ -52,8 +52,8 @@ pub use free::FreeIndex;
 pub use gpus::{GPUS_PER_NODE_MAX, GpuMask, GpuSet, Seat};
 pub use ids::{AppId, GpuId, JobId, LeaseId, NodeId, RackId, TenantId};
 pub use job::{
-    App, Consent, Goal, GpuRange, GraphDigest, Job, JobSpec, JobState, Locality, Mode, ModelFilter, Packets,
-    Priority, QueueKey, Regime, RegimeSpan, RegimeSpec, Restart, Scaling,
+    App, Consent, Goal, GpuRange, GraphDigest, Job, JobSpec, JobState, Locality, Member, Mode, ModelFilter,
+    Packets, Priority, QueueKey, Regime, RegimeSpan, RegimeSpec, Restart, Scaling,
 };
 pub use lease::{Lease, LeaseState, Leases};
 pub use ledger::{LedgerError, LedgerReader, LedgerWriter, TornLine};

@@ -2,7 +2,7 @@
 
 use crate::{
     Abilities, Ahead, Auction, Choice, Command, Event, GpuCount, JobId, LeaseId, Limits, NodeId, Occasion,
-    Party, PerModel, PlanError, PolicyError, Promised, Quality, Reason, Round, Span, Time,
+    Outcome, Party, PerModel, PlanError, PolicyError, Promised, Quality, Reason, Round, Span, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -154,6 +154,15 @@ pub enum Note {
         job: JobId,
         /// Why.
         reason: Reason,
+    },
+    /// A job is cancelled: it was to run only after another had ended well, and that one did not.
+    Forsaken {
+        /// Which job.
+        job: JobId,
+        /// The one it waited for.
+        by: JobId,
+        /// How that one ended.
+        outcome: Outcome,
     },
     /// Launches kept failing on a node: it takes no new leases until it is reported up again.
     Suspected(NodeId),

@@ -14,13 +14,12 @@ impl Engine {
             step.notes.push(Note::Ignored);
             return;
         }
-        for before in spec.after.iter().filter(|before| state.jobs.by_id(**before).is_some()) {
-            state.dependents.entry(*before).or_default().push(spec.id);
-        }
+        state.note_befores(spec);
+        state.join_array(spec);
         let mut job = Job {
             spec: spec.clone(),
             submitted: state.now,
-            state: state.resting_state(spec.id),
+            state: state.resting_state(spec),
             done: Work::ZERO,
             heard: state.now,
             saved: Work::ZERO,
@@ -89,6 +88,7 @@ impl Engine {
             Some(lease) => self.stop(lease, StopReason::Held, step),
             None => Arc::make_mut(&mut self.state.jobs).change(id, |job| job.state = JobState::Held),
         }
+        self.give_turns(id);
     }
 
     pub(crate) fn released(&mut self, id: JobId, step: &mut Step) {
@@ -96,6 +96,7 @@ impl Engine {
             step.notes.push(Note::Ignored);
         }
         self.wake_job(id);
+        self.give_turns(id);
     }
 
     /// Jobs that have waited long enough after a crash go back to the queue.
@@ -109,18 +110,22 @@ impl Engine {
     }
 
     /// A job whose reason to be held may be gone goes back to the queue.
-    fn wake_job(&mut self, id: JobId) {
-        let resting = self.state.resting_state(id);
-        Arc::make_mut(&mut self.state.jobs).change(id, |job| {
-            if job.state == JobState::Held {
-                job.state = resting;
-            }
-        });
+    pub(crate) fn wake_job(&mut self, id: JobId) {
+        if let Some(job) = self.state.jobs.by_id(id).filter(|job| job.state == JobState::Held) {
+            let resting = self.state.resting_state(&job.spec);
+            Arc::make_mut(&mut self.state.jobs).change(id, |job| job.state = resting);
+        }
         self.state.ask_early();
     }
 
-    /// The job has ended; forget it.
+    /// The job has ended; forget it, and whoever cannot run without it.
     pub(crate) fn end_job(&mut self, id: JobId, outcome: Outcome, step: &mut Step) {
+        self.forget_job(id, outcome, step);
+        self.let_go_of_dependents(id, outcome, step);
+        self.state.ask_early();
+    }
+
+    pub(crate) fn forget_job(&mut self, id: JobId, outcome: Outcome, step: &mut Step) {
         let state = &mut self.state;
         let job = Arc::make_mut(&mut state.jobs).remove(id).expect("a job ends while it is active, and once");
         assert!(job.lease().is_none(), "{id} ends while it holds GPUs");
@@ -137,11 +142,9 @@ impl Engine {
         state.unwanted.remove(&id);
         state.holds.remove(&id);
         state.retries.remove(&id);
+        state.awaited.remove(&id);
         step.commands.push(Command::End { job: id, outcome, attained });
-        for dependent in state.dependents.remove(&id).unwrap_or_default() {
-            self.wake_job(dependent);
-        }
-        self.state.ask_early();
+        self.leave_array(&job.spec);
     }
 
     pub(crate) fn progress(

@@ -120,7 +120,9 @@ impl Engine {
 
     /// A job without a lease goes back to where it stands.
     fn rest(&mut self, job: JobId) {
-        let resting = self.state.resting_state(job);
+        let Some(resting) = self.state.jobs.by_id(job).map(|job| self.state.resting_state(&job.spec)) else {
+            return;
+        };
         Arc::make_mut(&mut self.state.jobs).change(job, |job| job.state = resting);
     }
 
@@ -214,6 +216,7 @@ impl Engine {
             }
         });
         self.rest(lease.job);
+        self.give_turns(lease.job);
         self.state.ask_early();
         Some(lease)
     }

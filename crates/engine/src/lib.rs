@@ -5,8 +5,10 @@
 //! whatever should happen leaves as a [`Command`].
 
 mod account;
+mod arrays;
 mod beliefs;
 mod bids;
+mod dependents;
 mod gather;
 mod intake;
 mod leases;
@@ -21,7 +23,7 @@ mod sharing;
 mod state;
 
 pub use outlook::{Between, Held, Holding, Outlook, Standing};
-pub use rehearse::{Rehearsal, RehearsedStart, RehearsedStop};
+pub use rehearse::{Rehearsal, RehearsedStart, RehearsedStop, RehearsedWait};
 pub use replay::{Difference, ReplayError, Replayed, repeat, replay};
 pub use saved::SavedEngine;
 

@@ -3,12 +3,13 @@
 //! Tables sit behind reference counts and are edited in place with [`Arc::make_mut`]: a table is copied only while
 //! somebody still holds an older snapshot of it.
 
+use crate::arrays::Turns;
 use crate::bids::Bidding;
 use crate::seats::Seats;
 use evenhand_core::{
     App, AppId, Balances, BidTable, Choice, Classes, Cluster, Forecast, GpuCount, GpuId, GpuMask, GpuModel,
-    Interference, JobId, JobState, Jobs, LeaseId, Leases, NodeId, Occasion, Outcome, PerModel, Plan, Reason,
-    Round, Seat, Sharing, Snapshot, Tenant, Tenants, Time,
+    Interference, JobId, JobSpec, JobState, Jobs, LeaseId, Leases, NodeId, Occasion, Outcome, PerModel, Plan,
+    Reason, Round, Seat, Sharing, Snapshot, Tenant, Tenants, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +55,10 @@ pub(crate) struct State {
     pub retries: BTreeMap<JobId, Time>,
     /// Jobs that wait for a job to end.
     pub dependents: BTreeMap<JobId, Vec<JobId>>,
+    /// For how many jobs each of these still waits.
+    pub awaited: BTreeMap<JobId, u32>,
+    /// Arrays of which only so many jobs may be on their way at a time.
+    pub arrays: BTreeMap<JobId, Turns>,
     /// Failed launches in a row, per node.
     pub launch_failures: BTreeMap<NodeId, u32>,
     /// When leases are next up for renewal.
@@ -102,6 +107,8 @@ impl State {
             holds: BTreeSet::new(),
             retries: BTreeMap::new(),
             dependents: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+            arrays: BTreeMap::new(),
             launch_failures: BTreeMap::new(),
             regular_due: Time::ZERO,
             early_due: None,
@@ -197,9 +204,9 @@ impl State {
     }
 
     /// Where a job without a lease stands: on hold, waiting for other jobs or to be tried again, or queued.
-    pub fn resting_state(&self, job: JobId) -> JobState {
-        let waits = self.dependents.values().any(|waiting| waiting.contains(&job));
-        let rests = self.holds.contains(&job) || self.retries.contains_key(&job);
+    pub fn resting_state(&self, spec: &JobSpec) -> JobState {
+        let waits = self.awaited.contains_key(&spec.id) || self.waits_for_a_turn(spec);
+        let rests = self.holds.contains(&spec.id) || self.retries.contains_key(&spec.id);
         if waits || rests { JobState::Held } else { JobState::Queued { since: self.now } }
     }
 }

@@ -7,9 +7,12 @@
 
 pub mod access;
 pub mod api;
+mod array;
 mod clock;
+mod deadline;
 mod leave;
 mod local;
+mod old_output;
 mod program;
 mod request;
 mod runner;
@@ -23,8 +26,11 @@ pub use local::{
     ABILITIES as LOCAL_ABILITIES, Devices, FoundGpus, GpuError, LocalRunner, SUPERVISE, SupervisorCommand,
     find_gpus, output_file, supervise,
 };
+pub use old_output::remove_old_output;
 pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};
-pub use request::{Answer, Asker, DEFAULT_TENANT, Refusal, Request, Wanted, Wish};
+pub use request::{
+    Answer, Asker, Called, DEFAULT_TENANT, JobVerb, Refusal, Request, Tried, Wanted, Wish, Work,
+};
 pub use runner::{Ending, LiveJob, Runner, Seen};
 pub use service::{
     DURATION_BOUNDS_US, Durations, Fleet, MakeEngine, MakeRunner, Service, ServiceConfig, ServiceError,

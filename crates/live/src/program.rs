@@ -53,17 +53,21 @@ impl Program {
         Self { argv: argv.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
+    /// How large it is: arguments and variables together.
+    pub(crate) fn bytes(&self) -> usize {
+        let words = self.argv.iter().map(String::len).sum::<usize>();
+        words + self.environment.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+    }
+
     /// What is wrong with it, as a field, a value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
         if self.argv.first().is_none_or(String::is_empty) {
             return Err("argv is empty: name a program to run".to_owned());
         }
-        let words = self.argv.iter().map(String::len).sum::<usize>();
-        let variables = self.environment.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
-        if words + variables > PROGRAM_BYTES_MAX {
+        let bytes = self.bytes();
+        if bytes > PROGRAM_BYTES_MAX {
             return Err(format!(
-                "argv and environment have {} bytes: at most {PROGRAM_BYTES_MAX} are allowed",
-                words + variables
+                "argv and environment have {bytes} bytes: at most {PROGRAM_BYTES_MAX} are allowed"
             ));
         }
         if let Some(word) = self.argv.iter().find(|word| word.contains('\0')) {

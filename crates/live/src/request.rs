@@ -1,9 +1,11 @@
 //! What people ask of the service, and what they are told.
 
 use crate::program::Program;
-use evenhand_core::{Choice, JobId, NodeId, Tenant, Time};
+use crate::store::Target;
+use evenhand_core::{AppId, Choice, JobId, JobSpec, NodeId, Tenant, Time};
 use evenhand_engine::{Outlook, Rehearsal};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -32,12 +34,74 @@ pub struct Wanted {
     /// Steps per second on `gpus` GPUs; 1 if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps_per_second: Option<f64>,
-    /// Jobs that must have ended first.
+    /// Jobs that must have ended well first; it is cancelled if one of them does not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<JobId>,
+    pub after: Vec<Called>,
+    /// Jobs that must have ended first, well or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after_any: Vec<Called>,
+    /// The app it is one of the jobs of; made if its tenant has none of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
+    /// Wanted by then: so long from now (`2h`), or a date (`2030-01-31T18:00:00Z`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<String>,
+    /// Many jobs from this one description, one for each of these indices: `0-9`, `1,3,5-7`, `0-99%4`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<String>,
     /// What it runs.
     #[serde(flatten)]
     pub program: Program,
+}
+
+/// A job as people call it: by number, by name, or as one of an array (`17_3`); an array stands for all its jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Called {
+    /// By number.
+    Number(u64),
+    /// In another way.
+    Name(String),
+}
+
+impl fmt::Display for Called {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Name(name) => name.fmt(f),
+        }
+    }
+}
+
+/// What is submitted at a time: all of it is taken, or nothing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Work {
+    /// One job, or one array.
+    One(Box<Wanted>),
+    /// Several jobs and arrays. One may wait for earlier ones of the same batch, by name.
+    Batch(Vec<Wanted>),
+}
+
+/// What can be done to jobs that were submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobVerb {
+    /// End it.
+    Cancel,
+    /// Do not start it until it is released; stop it if it runs.
+    Hold,
+    /// Let it go on.
+    Release,
+}
+
+impl JobVerb {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Hold => "hold",
+            Self::Release => "release",
+        }
+    }
 }
 
 /// Whose a job is if nobody says.
@@ -54,19 +118,19 @@ fn one() -> u32 {
 /// What somebody wants.
 #[derive(Clone, Debug)]
 pub enum Wish {
-    /// Run a job; the same key with the same content twice is one job.
+    /// Run something; the same key with the same content twice is one submission.
     Submit {
-        /// The job.
-        wanted: Box<Wanted>,
+        /// What.
+        work: Work,
         /// The client's own name for this submission.
         key: Option<String>,
     },
-    /// End a job.
-    Cancel(JobId),
-    /// Do not start a job until it is released; stop it if it runs.
-    Hold(JobId),
-    /// Let a job go on.
-    Release(JobId),
+    /// Say what would come of a submission, and take nothing.
+    Try(Work),
+    /// Do something to a job, or to all jobs of an array.
+    Change(JobVerb, Target),
+    /// End an app, and what is left of its jobs.
+    CloseApp(AppId),
     /// No new leases on a node.
     Drain(NodeId),
     /// A node may be used again.
@@ -86,9 +150,9 @@ impl Wish {
     pub fn told(&self) -> String {
         match self {
             Self::Submit { .. } => "submit".to_owned(),
-            Self::Cancel(job) => format!("cancel job {}", job.0),
-            Self::Hold(job) => format!("hold job {}", job.0),
-            Self::Release(job) => format!("release job {}", job.0),
+            Self::Try(_) => "try".to_owned(),
+            Self::Change(verb, target) => format!("{} {target}", verb.name()),
+            Self::CloseApp(app) => format!("close app {}", app.0),
             Self::Drain(node) => format!("drain node {}", node.0),
             Self::Return(node) => format!("return node {}", node.0),
             Self::Foresee(job) => format!("foresee job {}", job.0),
@@ -109,12 +173,43 @@ pub enum Answer {
         /// Whether it is new.
         created: bool,
     },
+    /// An array is accepted.
+    Array {
+        /// Its number.
+        array: JobId,
+        /// Its jobs, by index.
+        jobs: Vec<JobId>,
+        /// Whether it is new.
+        created: bool,
+    },
+    /// A batch is accepted.
+    Batch {
+        /// The numbers of its jobs and arrays, in the order in which they were described.
+        jobs: Vec<JobId>,
+        /// Whether they are new.
+        created: bool,
+    },
     /// It is done.
     Done,
+    /// It is done to these jobs.
+    Changed(Vec<JobId>),
+    /// What would come of a submission.
+    Tried(Arc<Tried>),
     /// What another policy would change.
     Rehearsed(Arc<Rehearsal>),
     /// What is before a job, and by when it was promised to have ended.
     Foreseen(Box<Outlook>, Option<Time>),
+}
+
+/// What would come of a submission.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tried {
+    /// The jobs as they would be.
+    pub specs: Vec<Arc<JobSpec>>,
+    /// What the next decision would be.
+    pub next: Rehearsal,
+    /// What a regular round would be, if that is another one and somebody would wait until then.
+    pub at_round: Option<Rehearsal>,
 }
 
 /// Why it was not done.
@@ -123,6 +218,12 @@ pub enum Refusal {
     /// There is no such job.
     #[error("there is no {0}, or it has ended")]
     NoJob(JobId),
+    /// Every job of an array has ended.
+    #[error("every job of {0} has ended")]
+    ArrayOver(Target),
+    /// There is no such app.
+    #[error("there is no {0}, or it is closed")]
+    NoApp(AppId),
     /// There is no such node.
     #[error("there is no {0}")]
     NoNode(NodeId),
@@ -196,8 +297,8 @@ impl Request {
     }
 }
 
-impl std::fmt::Debug for Request {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
             .field("wish", &self.open.as_ref().map(|(wish, _)| wish))
             .finish_non_exhaustive()

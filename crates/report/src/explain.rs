@@ -2,10 +2,12 @@
 
 use crate::page::text::{amount, duration};
 use evenhand_core::{
-    Ahead, AppId, Auction, Command, EndCause, Event, GpuCount, JobId, Lease, LeaseId, Note, Outcome, Party,
-    Promised, Record, Round, StopReason, Time,
+    Ahead, AppId, Auction, Command, EndCause, Event, GpuCount, JobId, JobSpec, Lease, LeaseId, Note, Outcome,
+    Party, Promised, Rate, Record, Round, StopReason, Time, Work,
 };
 use serde::Serialize;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What people call a party.
 pub fn party_name(party: Party) -> String {
@@ -38,6 +40,7 @@ enum Kind {
     NotAsked,
     Ahead,
     Promised,
+    Before,
 }
 
 /// What a ledger says of one job.
@@ -48,7 +51,9 @@ pub struct Explanation {
     /// What happened to it, in order.
     pub lines: Vec<Line>,
     #[serde(skip)]
-    app: Option<AppId>,
+    spec: Option<Arc<JobSpec>>,
+    #[serde(skip)]
+    befores: BTreeSet<JobId>,
     #[serde(skip)]
     lease: Option<(LeaseId, Time)>,
     #[serde(skip)]
@@ -60,7 +65,12 @@ pub struct Explanation {
 impl Explanation {
     /// Nothing is known of the job yet.
     pub fn new(job: JobId) -> Self {
-        Self { job, lines: Vec::new(), app: None, lease: None, ended: false, known: false }
+        let (lines, befores) = (Vec::new(), BTreeSet::new());
+        Self { job, lines, spec: None, befores, lease: None, ended: false, known: false }
+    }
+
+    fn app(&self) -> Option<AppId> {
+        self.spec.as_ref()?.app
     }
 
     /// Whether the ledger knows the job.
@@ -97,8 +107,18 @@ impl Explanation {
             {
                 self.say(record.now, format!("waits: {}", reason.sentence()));
             }
+            if let Note::Forsaken { job, by, outcome } = note
+                && *job == self.job
+            {
+                let how = outcome.past();
+                self.say(
+                    record.now,
+                    format!("{by} {how}, and this one was to run only after it had ended well"),
+                );
+                self.befores.clear();
+            }
             if let Note::BidRefused { app, reason } = note
-                && Some(*app) == self.app
+                && Some(*app) == self.app()
             {
                 self.say(record.now, format!("the bid of its app was refused: {reason}"));
             }
@@ -111,9 +131,9 @@ impl Explanation {
     fn event(&mut self, now: Time, event: &Event) {
         match event {
             Event::Submitted(spec) if spec.id == self.job && !self.known => {
-                (self.known, self.app) = (true, spec.app);
-                let app = spec.app.map_or_else(String::new, |app| format!(" for app {}", app.0));
-                self.say(now, format!("submitted{app}, {}", many(spec.gpus.min.0, "GPU")));
+                (self.known, self.spec) = (true, Some(spec.clone()));
+                self.befores = spec.befores().collect();
+                self.say(now, submitted(now, spec));
             }
             Event::LeaseStarted(lease) if self.holds(*lease) => self.say(now, "runs".into()),
             Event::LeaseEnded { lease, cause, .. } if self.holds(*lease) => {
@@ -134,6 +154,64 @@ impl Explanation {
         }
     }
 
+    fn deadline(&self) -> Option<Time> {
+        self.spec.as_ref()?.deadline
+    }
+
+    /// Whether an expected finish is before the deadline, in words.
+    fn against(&self, expected: Time, at_most: Time) -> &'static str {
+        match self.deadline() {
+            None => "",
+            Some(by) if at_most <= by => ", before its deadline",
+            Some(by) if expected <= by => ", perhaps after its deadline",
+            Some(_) => ", after its deadline",
+        }
+    }
+
+    /// Adds how a job that has not ended stands to its deadline, now that so much of it is done.
+    pub fn hold_to_deadline(&mut self, now: Time, done: Work) {
+        let Some((spec, by)) = self.spec.as_ref().and_then(|spec| Some((spec, spec.deadline?))) else {
+            return;
+        };
+        if self.ended {
+            return;
+        }
+        let left = duration(by.since(now).seconds());
+        let speed = spec.speed_row().values().map(Rate::get).fold(0.0, f64::max);
+        let needs =
+            spec.work.filter(|_| speed > 0.0).map(|work| (work.steps() - done.steps()).max(0.0) / speed);
+        let text = match needs {
+            _ if by <= now => {
+                format!("its deadline passed {} ago: it is missed", duration(now.since(by).seconds()))
+            }
+            None => format!("{left} to its deadline; how long it takes is not known"),
+            Some(needs) if needs > by.since(now).seconds() => {
+                format!(
+                    "{left} to its deadline, and {} of work at its declared speed: it will be missed",
+                    duration(needs)
+                )
+            }
+            Some(needs) if self.lease.is_some() => {
+                format!(
+                    "{left} to its deadline, and {} of work at its declared speed: it is met if it runs on",
+                    duration(needs)
+                )
+            }
+            Some(needs) => {
+                format!(
+                    "{left} to its deadline, and {} of work at its declared speed once it runs",
+                    duration(needs)
+                )
+            }
+        };
+        self.add_line(now, text);
+    }
+
+    /// Adds a line that is not in the ledger.
+    pub fn add_line(&mut self, at: Time, text: String) {
+        self.say(at, text);
+    }
+
     fn holds(&self, lease: LeaseId) -> bool {
         self.lease.is_some_and(|(held, _)| held == lease)
     }
@@ -151,6 +229,11 @@ impl Explanation {
                 };
                 self.say(now, format!("is asked to stop: {why}"));
             }
+            Command::End { job, outcome, .. } if self.befores.remove(job) && *job != self.job => {
+                let rest = if self.befores.is_empty() { "; it waits for no other job" } else { "" };
+                let text = format!("{job} {}{rest}", outcome.past());
+                self.add(Line { at_s: now.seconds(), text, times: 1, kind: Kind::Before });
+            }
             Command::End { job, outcome, attained } if *job == self.job => {
                 let how = match outcome {
                     Outcome::Finished => "finished",
@@ -158,7 +241,14 @@ impl Explanation {
                     Outcome::Cancelled => "cancelled",
                     Outcome::Retired => "retired by its tuner",
                 };
-                self.say(now, format!("{how}, with {} GPU-hours", amount(attained.hours())));
+                let kept = self.deadline().map_or_else(String::new, |by| match outcome {
+                    Outcome::Finished if now <= by => ", before its deadline".to_owned(),
+                    Outcome::Finished => {
+                        format!(", {} after its deadline", duration(now.since(by).seconds()))
+                    }
+                    _ => String::new(),
+                });
+                self.say(now, format!("{how}, with {} GPU-hours{kept}", amount(attained.hours())));
                 self.ended = true;
             }
             _ => {}
@@ -174,7 +264,7 @@ impl Explanation {
     }
 
     fn auction(&mut self, now: Time, round: Round, auction: &Auction) {
-        let own = self.app.map_or(Party::Job(self.job), Party::App);
+        let own = self.app().map_or(Party::Job(self.job), Party::App);
         let Some((kind, text)) = verdict(own, round, auction) else { return };
         // A job that has GPUs need not hear what its app got or did not get on top.
         if self.lease.is_some() {
@@ -201,7 +291,10 @@ impl Explanation {
                 format!("; waits because {jobs} with less time to lose {hold} the GPUs for another {until}")
             }
         };
-        let text = format!("{by}; expected in {expected}{waits}");
+        let text = format!(
+            "{by}; expected in {expected}{}{waits}",
+            self.against(promised.expected, promised.at_most)
+        );
         self.add(Line { at_s: now.seconds(), text, times: 1, kind: Kind::Promised });
     }
 
@@ -240,6 +333,26 @@ impl Explanation {
     fn say(&mut self, now: Time, text: String) {
         self.lines.push(Line { at_s: now.seconds(), text, times: 1, kind: Kind::Own });
     }
+}
+
+/// What was asked for, in a line.
+fn submitted(now: Time, spec: &JobSpec) -> String {
+    let app = spec.app.map_or_else(String::new, |app| format!(" for app {}", app.0));
+    let array =
+        spec.array.map_or_else(String::new, |member| format!(" as {}_{}", member.array.0, member.index));
+    let mut parts = vec![format!("submitted{array}{app}, {}", many(spec.gpus.min.0, "GPU"))];
+    for (jobs, how) in [(&spec.after_ok, "ended well"), (&spec.after, "ended")] {
+        match jobs.as_slice() {
+            [] => {}
+            [only] => parts.push(format!("to run when {only} has {how}")),
+            [first, rest @ ..] => {
+                parts
+                    .push(format!("to run when {first} and {} have {how}", many(rest.len() as u32, "other")));
+            }
+        }
+    }
+    parts.extend(spec.deadline.map(|by| format!("wanted within {}", duration(by.since(now).seconds()))));
+    parts.join("; ")
 }
 
 /// `1 GPU`, `2 GPUs`.

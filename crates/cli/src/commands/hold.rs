@@ -8,19 +8,22 @@ use evenhand_live::api::Accepted;
 
 /// Holds each; stops at the first that cannot be.
 pub fn hold(args: &Jobs) -> Result<()> {
-    ask(args, "hold", "is held")
+    ask(args, "hold", ("is held", "are held"))
 }
 
 /// Releases each; stops at the first that cannot be.
 pub fn release(args: &Jobs) -> Result<()> {
-    ask(args, "release", "may run")
+    ask(args, "release", ("may run", "may run"))
 }
 
-fn ask(args: &Jobs, verb: &str, done: &str) -> Result<()> {
+fn ask(args: &Jobs, verb: &str, (one, several): (&str, &str)) -> Result<()> {
     let client = Client::new(&args.server);
     for job in &args.jobs {
         let found: Accepted = client.post(&format!("/v1/jobs/{}/{verb}", escaped(job)), &(), None)?;
-        output::say(&format!("job {} {done}", found.job.0))?;
+        output::say(&match &found.jobs {
+            None => format!("job {} {one}", found.job.0),
+            Some(jobs) => format!("array {}: {} jobs {several}", found.job.0, jobs.len()),
+        })?;
     }
     Ok(())
 }

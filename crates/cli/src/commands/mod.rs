@@ -1,5 +1,6 @@
 //! The commands: one per file.
 
+mod app;
 mod audit;
 mod backup;
 mod bench;
@@ -11,6 +12,7 @@ mod explain;
 mod graph;
 mod hold;
 mod nodes;
+mod output;
 mod placers;
 mod policies;
 mod policy;
@@ -66,6 +68,8 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Submit(args) => submit::run(&args),
         Command::Queue(args) => queue::run(&args),
         Command::Cancel(args) => cancel::run(&args),
+        Command::Output(args) => output::run(&args),
+        Command::App(command) => app::run(&command),
         Command::Token(command) => token::run(&command),
         Command::Hold(args) => hold::hold(&args),
         Command::Release(args) => hold::release(&args),

@@ -1,7 +1,7 @@
 //! `evenhand queue`: the jobs of the service.
 
 use crate::client::{Client, escaped};
-use crate::live_args::Queue;
+use crate::job_args::Queue;
 use crate::output;
 use crate::table::{Side, Table};
 use anyhow::Result;
@@ -16,6 +16,8 @@ pub fn run(args: &Queue) -> Result<()> {
     let phase = args.phase.as_deref().or((!args.all).then_some(ACTIVE));
     query.extend(phase.map(|phase| format!("phase={}", escaped(phase))));
     query.extend(args.tenant.as_ref().map(|tenant| format!("tenant={}", escaped(tenant))));
+    query.extend(args.array.as_ref().map(|array| format!("array={}", escaped(array))));
+    query.extend(args.app.as_ref().map(|app| format!("app={}", escaped(app))));
     query.extend(args.after.map(|after| format!("after={after}")));
     let page: Page = Client::new(&args.server).get(&format!("/v1/jobs?{}", query.join("&")))?;
     if args.json {
@@ -39,14 +41,20 @@ fn table(jobs: &[JobRow]) -> Table {
     for job in jobs {
         table.row([
             job.id.0.to_string(),
-            job.name.clone().unwrap_or_default(),
+            called(job),
             job.tenant.clone(),
             job.gpus.to_string(),
             job.starts.to_string(),
             format!("{:.0}", job.steps),
             job.phase.name().to_owned(),
-            job.why.clone().filter(|_| !job.phase.is_end()).unwrap_or_default(),
+            job.why.clone().unwrap_or_default(),
         ]);
     }
     table
+}
+
+/// Its name; a job of an array that has none is called by array and index.
+fn called(job: &JobRow) -> String {
+    let member = || Some(format!("{}_{}", job.array?.0, job.array_index?));
+    job.name.clone().or_else(member).unwrap_or_default()
 }

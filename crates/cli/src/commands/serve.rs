@@ -10,13 +10,14 @@ use evenhand_live::api::{Front, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
     Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
-    SupervisorCommand, find_gpus, leave_on_signals,
+    SupervisorCommand, find_gpus, leave_on_signals, remove_old_output,
 };
 use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 /// The file in the state folder that says where the server listens.
 pub const ADDRESS_FILE: &str = "address";
@@ -40,6 +41,7 @@ pub fn run(args: &Serve) -> Result<()> {
     tell_address(&state, &address.to_string())
         .with_context(|| format!("{} cannot be written", state.display()))?;
     output::note(&format!("listening at http://{address}, with everything in {}", state.display()));
+    clean_up(state.clone(), args.keep_output)?;
     let token = state.join(OWN_TOKEN_FILE);
     // Clients look for a token where the state usually is.
     if args.state.is_some() && token.exists() {
@@ -75,6 +77,19 @@ pub fn listen(
         }
     })?;
     Ok(service)
+}
+
+/// Removes what ended jobs left behind, when its time has come, on a thread of its own.
+fn clean_up(state: PathBuf, keep: Span) -> Result<()> {
+    let pause = Duration::from_millis((keep.0 / 4).clamp(1000, 600_000));
+    std::thread::Builder::new().name("clean-up".to_owned()).spawn(move || {
+        loop {
+            // What cannot be looked at or removed now is tried again.
+            let _ = remove_old_output(&state, keep);
+            std::thread::sleep(pause);
+        }
+    })?;
+    Ok(())
 }
 
 /// Says where the server listens, all at once: nobody reads half an address.

@@ -5,6 +5,7 @@
 #[path = "../service/eventually.rs"]
 mod eventually;
 mod fuzz;
+mod groups;
 mod hostile;
 mod roles;
 mod server;

@@ -73,6 +73,8 @@ pub enum Standing {
     Queued,
     /// It waits for other jobs to end.
     After(Vec<JobId>),
+    /// As many jobs of its array as may be are on their way.
+    NoTurn,
     /// It crashed, and is tried again then.
     Retries(Time),
     /// Somebody holds it back.
@@ -147,7 +149,11 @@ impl Engine {
         }
         let after = state.dependents.iter().filter(|(_, waiting)| waiting.contains(&id));
         let after: Vec<JobId> = after.map(|(job, _)| *job).collect();
-        if after.is_empty() { Standing::Queued } else { Standing::After(after) }
+        match after.is_empty() {
+            false => Standing::After(after),
+            true if state.waits_for_a_turn(&job.spec) => Standing::NoTurn,
+            true => Standing::Queued,
+        }
     }
 
     /// Jobs that wait and come before this one.

@@ -58,7 +58,8 @@ impl Trouble {
 impl From<Refusal> for Trouble {
     fn from(refusal: Refusal) -> Self {
         let (status, code) = match refusal {
-            Refusal::NoJob(_) => (StatusCode::NOT_FOUND, "no-job"),
+            Refusal::NoJob(_) | Refusal::ArrayOver(_) => (StatusCode::NOT_FOUND, "no-job"),
+            Refusal::NoApp(_) => (StatusCode::NOT_FOUND, "no-app"),
             Refusal::NoNode(_) => (StatusCode::NOT_FOUND, "no-node"),
             Refusal::KeyTaken(_) => (StatusCode::CONFLICT, "key-taken"),
             Refusal::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),

@@ -2,11 +2,12 @@
 
 use super::{Front, Trouble, jobs};
 use crate::access::Who;
+use crate::clock::system_ms;
 use crate::request::{Answer, Wish};
-use crate::store::{JobRow, Reader};
+use crate::store::{JobRow, Reader, Target};
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
-use evenhand_core::{JobId, Reason, Tenant, Time};
+use evenhand_core::{JobId, Reason, Tenant, Time, Work};
 use evenhand_engine::{Between, Held, Holding, Outlook, Standing};
 use evenhand_report::Explanation;
 use serde::{Deserialize, Serialize};
@@ -37,7 +38,7 @@ pub struct Now {
     pub name: Option<String>,
     /// Whose it is.
     pub tenant: String,
-    /// `queued`, `after` other jobs, `retries`, `held`, `promised` GPUs that others leave, `runs`, `stopping`.
+    /// `queued`, `after` other jobs, `no-turn` in its array, `retries`, `held`, `promised` GPUs that others leave, `runs`, `stopping`.
     pub standing: String,
     /// Why it waits or runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,15 +118,49 @@ pub(super) async fn explain(
     Extension(who): Extension<Who>,
     Path(name): Path<String>,
 ) -> Result<Json<Explained>, Trouble> {
-    let job = jobs::find(&front, &who, name).await?;
-    let records = front.look(move |reader| reader.about(job, GENERAL_MAX)).await?;
-    let mut story = Explanation::new(job);
-    for record in &records {
-        story.take(record);
-    }
-    let now = now(&front, &who, job).await?;
     let epoch_ms = front.vitals().epoch_ms.load(Ordering::Relaxed);
+    let (story, now) = match jobs::target(&front, &who, name).await? {
+        Target::Job(job) => (story(&front, job, epoch_ms).await?, now(&front, &who, job).await?),
+        Target::Array { array, members } => (members_story(&front, array, members).await?, None),
+    };
     Ok(Json(Explained { story, epoch_ms, now }))
+}
+
+async fn members_story(
+    front: &Arc<Front>,
+    array: JobId,
+    members: Vec<JobId>,
+) -> Result<Explanation, Trouble> {
+    let rows = front.look(move |reader| {
+        members.into_iter().filter_map(|job| reader.job(job).transpose()).collect::<Result<Vec<_>, _>>()
+    });
+    let mut explanation = Explanation::new(array);
+    for row in rows.await? {
+        let at_ms = row.ended_ms.or(row.started_ms).unwrap_or(row.submitted_ms);
+        explanation.add_line(Time(at_ms), member_line(&row));
+    }
+    Ok(explanation)
+}
+
+/// One job of an array, in a line.
+fn member_line(row: &JobRow) -> String {
+    let (array, index) = (row.array.map_or(0, |array| array.0), row.array_index.unwrap_or_default());
+    let why = row.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    format!("{array}_{index} (job {}) {}{why}", row.id.0, row.phase.name())
+}
+
+async fn story(front: &Arc<Front>, job: JobId, epoch_ms: u64) -> Result<Explanation, Trouble> {
+    let looked = front.look(move |reader| Ok((reader.about(job, GENERAL_MAX)?, reader.job(job)?)));
+    let (records, row) = looked.await?;
+    let mut explanation = Explanation::new(job);
+    for record in &records {
+        explanation.take(record);
+    }
+    // Time went on after the last record.
+    let last = records.last().map_or(Time::ZERO, |record| record.now);
+    let now = Time(system_ms().saturating_sub(epoch_ms)).max(last);
+    explanation.hold_to_deadline(now, row.map_or(Work::ZERO, |row| Work::from_steps(row.steps)));
+    Ok(explanation)
 }
 
 async fn now(front: &Arc<Front>, who: &Who, job: JobId) -> Result<Option<Now>, Trouble> {
@@ -202,6 +237,7 @@ fn standing(standing: &Standing) -> &'static str {
     match standing {
         Standing::Queued => "queued",
         Standing::After(_) => "after",
+        Standing::NoTurn => "no-turn",
         Standing::Retries(_) => "retries",
         Standing::OnHold => "held",
         Standing::Promised => "promised",
@@ -217,6 +253,9 @@ fn unblocks(outlook: &Outlook, row: &JobRow) -> Option<String> {
         Standing::Runs => return None,
         Standing::Stopping => "it is given GPUs again when its turn comes".to_owned(),
         Standing::Promised => "others have been asked to leave the GPUs that it was given".to_owned(),
+        Standing::NoTurn => {
+            "another job of its array must end first: only so many may be on their way".to_owned()
+        }
         Standing::Retries(_) => "it crashed, and is tried again after a pause".to_owned(),
         Standing::OnHold => "it goes on when it is released: evenhand release".to_owned(),
         Standing::After(jobs) => {

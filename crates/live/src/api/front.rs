@@ -35,6 +35,7 @@ pub struct Front {
     watchers: Arc<Semaphore>,
     requests: Requests,
     tenants: tokio::sync::Mutex<()>,
+    trials: tokio::sync::Mutex<()>,
 }
 
 impl Front {
@@ -49,7 +50,8 @@ impl Front {
         let (waiting, idle) = (Arc::default(), Mutex::default());
         let watchers = Arc::new(Semaphore::new(WATCHERS_MAX));
         let (requests, tenants) = (Requests::default(), tokio::sync::Mutex::default());
-        Self { state, inbox, waiting, idle, vitals, last, access, watchers, requests, tenants }
+        let trials = tokio::sync::Mutex::default();
+        Self { state, inbox, waiting, idle, vitals, last, access, watchers, requests, tenants, trials }
     }
 
     /// A pair to tell the front how far the ledger is.
@@ -119,6 +121,11 @@ impl Front {
     /// Held by whoever reads a tenant in order to change it.
     pub(super) async fn tenants_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.tenants.lock().await
+    }
+
+    /// Held by whoever tries a submission out: each costs a decision, and however many are asked for, others have their turn in between.
+    pub(super) async fn trials_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.trials.lock().await
     }
 
     pub(super) fn state(&self) -> &std::path::Path {

@@ -1,7 +1,7 @@
 //! What every request passes before its handler: who is it, may they, not too fast, and a body of bounded size that arrives in time.
 
 use super::table::Route;
-use super::{BODY_BYTES_MAX, Front, Trouble};
+use super::{Front, Trouble};
 use crate::access::{Need, Who};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -41,7 +41,7 @@ async fn check(gate: &Gate, request: Request) -> Result<Request, Trouble> {
         return Err(Trouble::new(StatusCode::FORBIDDEN, "forbidden", message));
     }
     access.count(who.as_ref()).map_err(Trouble::too_fast)?;
-    let mut request = with_whole_body(request).await?;
+    let mut request = with_whole_body(request, gate.route.bytes_max).await?;
     if let Some(who) = who {
         request.extensions_mut().insert(who);
     }
@@ -59,23 +59,23 @@ fn bearer(front: &Front, headers: &HeaderMap) -> Result<Who, Trouble> {
 }
 
 /// Reads the body before the handler does, so that nobody can hold one up by sending slowly.
-async fn with_whole_body(request: Request) -> Result<Request, Trouble> {
+async fn with_whole_body(request: Request, bytes_max: usize) -> Result<Request, Trouble> {
     let too_large = || {
-        let message = format!("the body is too large: {BODY_BYTES_MAX} bytes are allowed");
+        let message = format!("the body is too large: {bytes_max} bytes are allowed");
         Trouble::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
     };
     let (parts, body) = request.into_parts();
     let announced = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: u64| length > BODY_BYTES_MAX as u64) {
+    if announced.is_some_and(|length: u64| length > bytes_max as u64) {
         return Err(too_large());
     }
-    let arrived = tokio::time::timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX + 1)).await;
+    let arrived = tokio::time::timeout(BODY_TIME_MAX, to_bytes(body, bytes_max + 1)).await;
     let arrived = arrived.map_err(|_| {
         Trouble::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "the body did not arrive in time")
     })?;
     // Either it goes on beyond the limit, or the connection broke, and then nobody hears this.
     let bytes = arrived.map_err(|_| too_large())?;
-    if bytes.len() > BODY_BYTES_MAX {
+    if bytes.len() > bytes_max {
         return Err(too_large());
     }
     Ok(Request::from_parts(parts, Body::from(bytes)))

@@ -3,7 +3,9 @@
 //! Handlers never touch the engine. Whatever changes something is a [`Request`](crate::Request) that waits in the engine's inbox, of which only so many may
 //! be there at a time; whatever only looks reads the store on a connection of its own. Before a handler sees a request, its gate has asked who it is.
 
+mod apps;
 mod audit;
+mod change;
 mod document;
 mod error;
 mod events;
@@ -16,24 +18,30 @@ mod ledger;
 mod listen;
 mod metrics;
 mod nodes;
+mod output;
 mod policies;
 mod schemas;
+mod submit;
 mod table;
 mod tenants;
 mod tokens;
+mod trial;
 
+pub use apps::AppList;
 pub use audit::AskedPage;
 pub use document::openapi;
 pub use error::Trouble;
 pub use explain::{Explained, HolderRow, Interval, Now, ShareRow};
 pub use front::Front;
 pub use health::Health;
-pub use jobs::Accepted;
 pub use nodes::{NodeList, NodeRow};
+pub use output::NEXT_HEADER;
 pub use policies::{Change, DryRun, ParameterRow, PolicyList, PolicyRow, PolicySettings};
+pub use submit::{Accepted, AcceptedBatch, WantedBatch};
 pub use table::{Gives, Kind, Parameter, ROUTES, Route, Verb};
 pub use tenants::{Quota, TenantChange, TenantList, TenantRow};
 pub use tokens::{Nothing, TokenList};
+pub use trial::{Outlook, Trial, TrialJob};
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -45,6 +53,9 @@ use std::sync::Arc;
 /// The most a request may hold, in bytes.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
+/// The same where many jobs come at a time.
+pub const BATCH_BYTES_MAX: usize = 2 << 20;
+
 /// Threads that answer requests.
 const THREADS: usize = 2;
 
@@ -52,7 +63,8 @@ const THREADS: usize = 2;
 fn routes(front: Arc<Front>) -> Router {
     let add = |router: Router<Arc<Front>>, route: &'static Route| {
         let gate = gate::Gate { front: front.clone(), route };
-        router.route(route.path, route.handler().route_layer(from_fn_with_state(gate, gate::pass)))
+        let handler = route.handler().route_layer(from_fn_with_state(gate, gate::pass));
+        router.route(route.path, handler.layer(DefaultBodyLimit::max(route.bytes_max)))
     };
     ROUTES
         .iter()
@@ -60,7 +72,6 @@ fn routes(front: Arc<Front>) -> Router {
         .fallback(error::no_such_address)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(from_fn_with_state(front.clone(), metrics::count))
-        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(front)
 }
 

@@ -150,17 +150,22 @@ fn told(reader: &Reader, policy: Choice, found: &Rehearsal) -> DryRun {
         found.stops.iter().partition(|stop| stop.reason == StopReason::Moved);
     let stops = stopped.iter().map(|stop| change(stop.job, &stop.gpus, "others have a better claim"));
     let moves = moved.iter().map(|stop| change(stop.job, &stop.gpus, "it would go on elsewhere"));
-    let troubles = found.notes.iter().filter_map(|note| match note {
-        Note::PolicyFailed(error) => Some(format!("the policy has no plan: {error}")),
-        Note::PlanRefused(error) => Some(format!("its plan is not valid: {error}")),
-        _ => None,
-    });
     DryRun {
         policy,
         starts: starts.collect(),
         stops: stops.collect(),
         moves: moves.collect(),
         kept: found.kept,
-        troubles: troubles.collect(),
+        troubles: troubles(found),
     }
+}
+
+/// Why a policy would not decide, in words.
+pub(super) fn troubles(found: &Rehearsal) -> Vec<String> {
+    let troubles = found.notes.iter().filter_map(|note| match note {
+        Note::PolicyFailed(error) => Some(format!("the policy has no plan: {error}")),
+        Note::PlanRefused(error) => Some(format!("its plan is not valid: {error}")),
+        _ => None,
+    });
+    troubles.collect()
 }

@@ -32,7 +32,9 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
             "gpus": {"type": "integer", "minimum": 1}, "models": {"type": "array", "items": {"type": "string"}},
             "priority": {"type": "integer"}, "steps": {"type": "number", "exclusiveMinimum": 0},
             "steps_per_second": {"type": "number", "exclusiveMinimum": 0},
-            "after": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+            "after": {"type": "array", "items": {"type": ["integer", "string"]}},
+            "after_any": {"type": "array", "items": {"type": ["integer", "string"]}},
+            "app": {"type": "string", "minLength": 1, "maxLength": 128}, "deadline": {"type": "string"}, "array": {"type": "string"},
             "argv": {"type": "array", "minItems": 1, "items": {"type": "string"}},
             "environment": {"type": "object", "additionalProperties": {"type": "string"}}, "folder": {"type": "string"},
             "limits": {"type": "object", "additionalProperties": false, "properties": {
@@ -42,7 +44,42 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     (
         "Accepted",
         r#"{"type": "object", "required": ["job", "created"], "properties": {
-            "job": {"type": "integer", "minimum": 0}, "created": {"type": "boolean"}}}"#,
+            "job": {"type": "integer", "minimum": 0}, "created": {"type": "boolean"},
+            "jobs": {"type": "array", "items": {"type": "integer"}}}}"#,
+    ),
+    (
+        "WantedBatch",
+        r##"{"type": "object", "required": ["jobs"], "additionalProperties": false, "properties": {
+            "jobs": {"type": "array", "minItems": 1, "maxItems": 1000, "items": {"$ref": "#/components/schemas/Wanted"}}}}"##,
+    ),
+    (
+        "AcceptedBatch",
+        r#"{"type": "object", "required": ["jobs", "created"], "properties": {
+            "jobs": {"type": "array", "items": {"type": "integer"}}, "created": {"type": "boolean"}}}"#,
+    ),
+    (
+        "Outlook",
+        r#"{"type": "object", "required": ["jobs", "stops", "stops_of_others"], "properties": {"jobs": {"type": "array", "items": {
+            "type": "object", "required": ["when_left", "why"], "properties": {"name": {"type": "string"}, "gpus": {},
+            "models": {"type": "array", "items": {"type": "string"}}, "when_left": {"type": "boolean"}, "why": {"type": "string"}}}},
+            "stops": {"type": "array", "items": {"type": "object"}}, "stops_of_others": {"type": "integer"},
+            "troubles": {"type": "array", "items": {"type": "string"}}}}"#,
+    ),
+    (
+        "Trial",
+        r##"{"type": "object", "allOf": [{"$ref": "#/components/schemas/Outlook"}], "properties": {
+            "at_round": {"$ref": "#/components/schemas/Outlook"}}}"##,
+    ),
+    (
+        "App",
+        r#"{"type": "object", "required": ["id", "tenant", "opened_ms", "active", "jobs"], "properties": {"id": {"type": "integer"},
+            "name": {"type": "string"}, "tenant": {"type": "string"}, "opened_ms": {"type": "integer"}, "closed_ms": {"type": "integer"},
+            "active": {"type": "integer"}, "jobs": {"type": "integer"}}}"#,
+    ),
+    (
+        "Apps",
+        r##"{"type": "object", "required": ["apps"], "properties": {
+            "apps": {"type": "array", "items": {"$ref": "#/components/schemas/App"}}}}"##,
     ),
     (
         "JobRow",
@@ -52,7 +89,8 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
             "starting", "running", "stopping", "finished", "failed", "cancelled", "retired"]}, "submitted_ms": {"type": "integer"},
             "started_ms": {"type": "integer"}, "ended_ms": {"type": "integer"}, "lease": {"type": "integer"}, "held": {},
             "starts": {"type": "integer"}, "crashes": {"type": "integer"}, "steps": {"type": "number"},
-            "attained_ms": {"type": "integer"}, "why": {"type": "string"}}}"#,
+            "attained_ms": {"type": "integer"}, "why": {"type": "string"}, "array": {"type": "integer"}, "array_index": {"type": "integer"},
+            "app": {"type": "string"}, "deadline_ms": {"type": "integer"}, "after": {"type": "array", "items": {"type": "integer"}}}}"#,
     ),
     (
         "Page",
@@ -64,7 +102,7 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
         r#"{"type": "object", "required": ["job", "lines", "epoch_ms"], "properties": {"job": {"type": "integer"}, "epoch_ms": {"type": "integer"},
             "now": {"type": "object", "required": ["tenant", "standing", "needs", "usable", "free", "before", "holders_count", "holders", "shares"],
             "properties": {"name": {"type": "string"}, "tenant": {"type": "string"}, "standing": {"type": "string", "enum": ["queued", "after",
-            "retries", "held", "promised", "runs", "stopping"]}, "why": {"type": "string"}, "unblocks": {"type": "string"}, "needs": {"type": "integer"},
+            "no-turn", "retries", "held", "promised", "runs", "stopping"]}, "why": {"type": "string"}, "unblocks": {"type": "string"}, "needs": {"type": "integer"},
             "usable": {"type": "integer"}, "free": {"type": "integer"}, "start": {"type": "object"}, "finish": {"type": "object"},
             "promised_s": {"type": "number"}, "before": {"type": "integer"}, "holders_count": {"type": "integer"},
             "holders": {"type": "array", "items": {"type": "object", "required": ["job", "gpus", "why"]}},
@@ -143,6 +181,7 @@ mod tests {
     #[test]
     fn a_submission_with_everything_in_it_has_just_the_fields_of_its_schema() {
         let full = r#"{"name": "n", "tenant": "t", "gpus": 1, "models": ["m"], "priority": 1, "steps": 1, "steps_per_second": 1, "after": [1],
+            "after_any": ["x"], "app": "a", "deadline": "2h", "array": "0-9",
             "argv": ["x"], "environment": {"A": "b"}, "folder": "/", "limits": {"memory_bytes": 1, "cpu_s": 1, "open_files": 1}}"#;
         let wanted: crate::Wanted = serde_json::from_str(full).unwrap();
         let written = serde_json::to_value(&wanted).unwrap();

@@ -2,7 +2,8 @@
 //! forget one. A new route is a line here.
 
 use super::{
-    Front, audit, document, events, explain, health, jobs, ledger, metrics, nodes, policies, tenants, tokens,
+    BATCH_BYTES_MAX, BODY_BYTES_MAX, Front, apps, audit, change, document, events, explain, health, jobs,
+    ledger, metrics, nodes, output, policies, submit, tenants, tokens, trial,
 };
 use crate::access::Need;
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -98,12 +99,15 @@ pub struct Route {
     pub gives: Gives,
     /// Parameters besides those in the path.
     pub parameters: &'static [Parameter],
+    /// The most that a request may hold, in bytes.
+    pub bytes_max: usize,
     make: Make,
 }
 
 impl Route {
     const fn new(verb: Verb, path: &'static str, need: Need, summary: &'static str, make: Make) -> Self {
-        Self { verb, path, need, summary, takes: None, gives: Gives::Json("Nothing"), parameters: &[], make }
+        let (takes, gives, bytes_max) = (None, Gives::Json("Nothing"), BODY_BYTES_MAX);
+        Self { verb, path, need, summary, takes, gives, parameters: &[], bytes_max, make }
     }
 
     const fn takes(self, name: &'static str) -> Self {
@@ -120,6 +124,11 @@ impl Route {
 
     const fn with(self, parameters: &'static [Parameter]) -> Self {
         Self { parameters, ..self }
+    }
+
+    /// Many jobs may come at a time.
+    const fn large(self) -> Self {
+        Self { bytes_max: BATCH_BYTES_MAX, ..self }
     }
 
     /// What answers it.
@@ -160,18 +169,28 @@ const fn header(name: &'static str, kind: Kind, summary: &'static str) -> Parame
 const KEY: &[Parameter] = &[header(
     "idempotency-key",
     Kind::Text,
-    "Your own name for this submission: the same again is the same job",
+    "Your own name for this submission: the same again is the same one",
 )];
 
 const LISTING: &[Parameter] = &[
     text("phase", "Only jobs in these phases, separated by commas"),
     text("tenant", "Only jobs of this tenant"),
     text("name", "Only jobs of this name"),
+    text("array", "Only jobs of this array, by number or name"),
+    text("app", "Only jobs of this app"),
     count("after", "Only jobs after this number"),
     count("limit", "Jobs at most, 1 to 1000"),
 ];
 
-const TAIL: &[Parameter] = &[count("bytes", "Bytes at most")];
+const PART: &[Parameter] = &[
+    count("bytes", "Bytes at most"),
+    count(
+        "from",
+        "What comes from this byte on, not the last; the header evenhand-output-next says where it ends",
+    ),
+];
+
+const CLOSED: &[Parameter] = &[text("all", "true: closed ones too")];
 
 const WATCHING: &[Parameter] = &[
     count("after", "Only records after this number; only new ones if nothing is said"),
@@ -187,14 +206,18 @@ pub const ROUTES: &[Route] = &[
     get("/v1/health", Need::Nothing, "How the service is", |at| on(at, health::health)).json("Health"),
     get("/v1/openapi.json", Need::Look, "This document", |at| on(at, document::document)).json("Anything"),
     get("/v1/jobs", Need::Look, "Lists jobs by number, a page at a time", |at| on(at, jobs::list)).with(LISTING).json("Page"),
-    post("/v1/jobs", Need::Work, "Submits a job", |at| on(at, jobs::submit)).with(KEY).takes("Wanted").json("Accepted"),
+    post("/v1/jobs", Need::Work, "Submits a job, or an array of them", |at| on(at, submit::submit)).with(KEY).takes("Wanted").json("Accepted"),
+    post("/v1/batches", Need::Work, "Submits several jobs, all or none", |at| on(at, submit::batch)).with(KEY).large().takes("WantedBatch").json("AcceptedBatch"),
+    post("/v1/dry-runs", Need::Work, "What would come of a submission, which is not made", |at| on(at, trial::dry_run)).large().takes("WantedBatch").json("Trial"),
     get("/v1/jobs/{job}", Need::Look, "One job, by number or name", |at| on(at, jobs::one)).json("JobRow"),
-    delete("/v1/jobs/{job}", Need::Work, "Ends a job", |at| on(at, jobs::cancel)).json("Accepted"),
-    post("/v1/jobs/{job}/cancel", Need::Work, "Ends a job", |at| on(at, jobs::cancel)).json("Accepted"),
-    post("/v1/jobs/{job}/hold", Need::Work, "Stops a job and keeps it", |at| on(at, jobs::hold)).json("Accepted"),
-    post("/v1/jobs/{job}/release", Need::Work, "Lets a job go on", |at| on(at, jobs::release)).json("Accepted"),
+    delete("/v1/jobs/{job}", Need::Work, "Ends a job or array", |at| on(at, change::cancel)).json("Accepted"),
+    post("/v1/jobs/{job}/cancel", Need::Work, "Ends a job or array", |at| on(at, change::cancel)).json("Accepted"),
+    post("/v1/jobs/{job}/hold", Need::Work, "Stops a job or array and keeps it", |at| on(at, change::hold)).json("Accepted"),
+    post("/v1/jobs/{job}/release", Need::Work, "Lets a job or array go on", |at| on(at, change::release)).json("Accepted"),
     get("/v1/jobs/{job}/explain", Need::Look, "What happened to a job, and why", |at| on(at, explain::explain)).json("Explanation"),
-    get("/v1/jobs/{job}/output", Need::Look, "The last of what a job printed", |at| on(at, jobs::output)).with(TAIL).gives(Gives::Bytes),
+    get("/v1/jobs/{job}/output", Need::Look, "The last of what a job printed", |at| on(at, output::output)).with(PART).gives(Gives::Bytes),
+    get("/v1/apps", Need::Look, "Lists apps", |at| on(at, apps::list)).with(CLOSED).json("Apps"),
+    post("/v1/apps/{app}/close", Need::Work, "Ends an app and what is left of its jobs", |at| on(at, apps::close)).json("App"),
     get("/v1/events", Need::Look, "The ledger as it grows", |at| on(at, events::watch)).with(WATCHING).gives(Gives::Events),
     get("/v1/ledger", Need::LookAround, "The whole ledger", |at| on(at, ledger::export)).gives(Gives::Lines),
     get("/v1/nodes", Need::LookAround, "Lists nodes and what runs on them", |at| on(at, nodes::list)).json("Nodes"),

@@ -8,6 +8,7 @@
 //! | `EVENHAND_CHECKPOINT_DIR` | a folder that is kept until the job ends |
 //! | `EVENHAND_CHECKPOINT` | a file in it: begins with the number of steps done, the rest is the job's own |
 //! | `EVENHAND_RESUME` | 1 if that file is there, else 0 |
+//! | `EVENHAND_ARRAY`, `EVENHAND_ARRAY_INDEX` | the number of its array and which of its jobs it is, if it is one |
 //! | `EVENHAND_MARK` | tells the processes of this lease from all others |
 //!
 //! Replace the checkpoint by renaming, since a job may be killed at any time. `SIGTERM` means: save, then exit with 75 within the grace
@@ -48,6 +49,10 @@ pub(super) fn order(lease: &Lease, job: &LiveJob, own: &JobFolder, devices: &Dev
         ("CUDA_VISIBLE_DEVICES", devices.of(&lease.gpus)),
     ];
     environment.extend(set.map(|(name, value)| (name.to_owned(), value)));
+    if let Some(member) = job.spec.array {
+        let names = [("EVENHAND_ARRAY", member.array.0), ("EVENHAND_ARRAY_INDEX", member.index.into())];
+        environment.extend(names.map(|(name, value)| (name.to_owned(), value.to_string())));
+    }
     environment.extend(mark.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())));
     let folder = program.folder.clone().unwrap_or_else(|| own.work());
     Order { program, environment, folder, output: own.output(), output_bytes_max: OUTPUT_BYTES_MAX }

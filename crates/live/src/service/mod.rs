@@ -4,6 +4,8 @@
 //! out and people answered. If the store cannot be written, the turn never was: its people are told so, and everything is built again from
 //! what is on disk.
 
+mod checks;
+mod drafts;
 mod followed;
 mod intake;
 mod promises;

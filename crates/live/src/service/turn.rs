@@ -5,10 +5,11 @@ use super::intake::{Intake, Taken};
 use super::vitals::changes_fleet;
 use crate::clock::Stopwatch;
 use crate::request::{Answer, Refusal};
-use crate::store::StoreError;
+use crate::store::{StoreError, jobs_in_words};
 use crate::world::Arrival;
-use evenhand_core::{Backend, Record, Time};
-use evenhand_engine::Step;
+use evenhand_core::{Backend, Command, Event, Record, Time};
+use evenhand_engine::{Engine, Step};
+use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 /// Arrivals that share one commit at most.
@@ -24,7 +25,22 @@ struct Owed {
 
 /// In words, with the number of a job that was made.
 fn what_was_asked(told: String, answer: &Result<Answer, Refusal>) -> String {
-    if let Ok(Answer::Job { job, .. }) = answer { format!("{told} job {}", job.0) } else { told }
+    match answer {
+        Ok(Answer::Job { job, .. }) => format!("{told} job {}", job.0),
+        Ok(Answer::Array { array, .. }) => format!("{told} array {}", array.0),
+        Ok(Answer::Batch { jobs, .. }) => format!("{told} {}", jobs_in_words(jobs)),
+        _ => told,
+    }
+}
+
+/// An app is over with the last of its jobs.
+fn apps_over(engine: &Engine, record: &Record) -> Vec<Event> {
+    if !record.commands.iter().any(|command| matches!(command, Command::End { .. })) {
+        return Vec::new();
+    }
+    let snapshot = engine.snapshot();
+    let over = snapshot.apps.values().filter(|app| app.jobs.is_empty() && !app.ended.is_empty());
+    over.map(|app| Event::AppClosed { app: app.id, best: None }).collect()
 }
 
 impl Service {
@@ -53,7 +69,7 @@ impl Service {
         records: &mut Vec<Record>,
         owed: &mut Vec<Owed>,
     ) -> Result<(), StoreError> {
-        let Self { engine, store, world, next_job, queue_max, vitals, savings, followed, .. } = self;
+        let Self { engine, store, world, next_job, queue_max, vitals, savings, followed, origin, .. } = self;
         let mut batch = match store.batch() {
             Ok(batch) => batch,
             Err(error) => {
@@ -75,6 +91,8 @@ impl Service {
                     let told = wish.told();
                     let mut intake = Intake {
                         now,
+                        epoch_ms: origin.epoch_ms,
+                        asker: asker.tenant.as_deref(),
                         engine: &mut *engine,
                         batch: &mut batch,
                         world,
@@ -95,7 +113,8 @@ impl Service {
                 }
             };
             let mut decided = false;
-            for event in events {
+            let mut events = VecDeque::from(events);
+            while let Some(event) = events.pop_front() {
                 let began = Stopwatch::start();
                 let Step { commands, decision, notes } = engine.step(now, &event);
                 savings.stepped(began.elapsed_us());
@@ -105,6 +124,7 @@ impl Service {
                 }
                 let record = Record { now, event, commands, decision, notes };
                 batch.append(&record)?;
+                events.extend(apps_over(engine, &record));
                 records.push(record);
             }
             // What was decided should happen soon, not after whatever else is there.

@@ -2,10 +2,12 @@
 
 use super::StoreError;
 use super::error::while_doing;
-use super::rows::{is_crash, lease_of, mentioned, outcome_name};
+use super::rows::{is_crash, lease_of, mentioned};
 use crate::request::Asker;
-use evenhand_core::{Command, Event, JobId, JobSpec, LeaseId, Note, Record, Tenant, TenantId, Time, Work};
-use rusqlite::{OptionalExtension, Params, Transaction};
+use evenhand_core::{
+    App, Command, Event, JobId, JobSpec, LeaseId, Note, Outcome, Record, Tenant, TenantId, Time, Work,
+};
+use rusqlite::{Connection, OptionalExtension, Params, Transaction};
 use std::collections::BTreeMap;
 
 /// What is stored of a submission besides its record.
@@ -47,15 +49,18 @@ impl<'a> Batch<'a> {
         self.write("INSERT INTO ledger (seq, record) VALUES (?1, ?2)", (seq, text))?;
         self.take_event(seq, record)?;
         for command in &record.commands {
-            self.take_command(record.now, command)?;
+            self.take_command(seq, record.now, command)?;
         }
         for note in &record.notes {
-            if let Note::Waits { job, reason } = note {
-                self.write("UPDATE job SET why = ?2 WHERE id = ?1", (job.0, reason.sentence()))?;
-            }
+            let (job, why) = match note {
+                Note::Waits { job, reason } => (job, reason.sentence().to_owned()),
+                Note::Forsaken { job, by, outcome } => (job, forsaken(*by, *outcome)),
+                _ => continue,
+            };
+            self.write("UPDATE job SET why = ?2 WHERE id = ?1", (job.0, why))?;
         }
         for job in mentioned(record, self.leases) {
-            self.write("INSERT INTO mention (job, seq) VALUES (?1, ?2)", (job, seq))?;
+            self.write("INSERT OR IGNORE INTO mention (job, seq) VALUES (?1, ?2)", (job, seq))?;
         }
         self.forget_lease(&record.event);
         *self.last = seq;
@@ -84,6 +89,10 @@ impl<'a> Batch<'a> {
         found.optional().map_err(while_doing(doing))
     }
 
+    pub(super) fn connection(&self) -> &Connection {
+        &self.transaction
+    }
+
     /// The number of a tenant.
     pub fn tenant(&self, name: &str) -> Option<TenantId> {
         self.tenants.get(name).copied()
@@ -106,6 +115,10 @@ impl<'a> Batch<'a> {
         match &record.event {
             Event::TenantChanged(tenant) => self.take_tenant(tenant),
             Event::Submitted(spec) => self.take_job(seq, record.now, spec),
+            Event::AppOpened(app) => self.take_app(record.now, app),
+            Event::AppClosed { app, .. } => {
+                self.write("UPDATE app SET closed = ?2 WHERE id = ?1 AND closed IS NULL", (app.0, now))
+            }
             Event::Held(job) => self.hold(*job, true),
             Event::Released(job) => self.hold(*job, false),
             Event::LeaseStarted(lease) => self.write(
@@ -133,12 +146,33 @@ impl<'a> Batch<'a> {
         self.write(put, (tenant.id.0, &tenant.name, text))
     }
 
+    fn take_app(&self, now: Time, app: &App) -> Result<(), StoreError> {
+        let insert = "INSERT OR IGNORE INTO app (id, name, tenant, opened) VALUES (?1, ?2, ?3, ?4)";
+        self.write(insert, (app.id.0, app.label.as_deref(), app.tenant.0, now.0))
+    }
+
     fn take_job(&self, seq: u64, now: Time, spec: &JobSpec) -> Result<(), StoreError> {
-        let insert = "INSERT INTO job (id, name, tenant, priority, gpus, phase, submitted, seq)
-                      VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7)";
+        let insert = "INSERT INTO job (id, name, tenant, priority, gpus, phase, submitted, seq, app, deadline, array, array_index, at_once)
+                      VALUES (?1, ?2, ?3, ?4, ?5, 'queued', ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let name = spec.label.as_deref();
         let (id, tenant, gpus) = (spec.id.0, spec.tenant.0, spec.gpus.min.0);
-        self.write(insert, (id, name, tenant, spec.priority.0, gpus, now.0, seq))
+        let (app, deadline) = (spec.app.map(|app| app.0), spec.deadline.map(|by| by.0));
+        let (array, index) = (spec.array.map(|member| member.array.0), spec.array.map(|member| member.index));
+        let at_once = spec.array.and_then(|member| member.at_once);
+        let row = (id, name, tenant, spec.priority.0, gpus, now.0, seq, app, deadline, array, index, at_once);
+        self.write(insert, row)?;
+        for before in spec.befores() {
+            // One that has ended is waited for by nobody.
+            let insert = "INSERT OR IGNORE INTO after (job, before) SELECT ?1, id FROM job WHERE id = ?2 AND ended IS NULL";
+            self.write(insert, (id, before.0))?;
+        }
+        if let Some(member) = spec.array {
+            let own = format!("-{}", member.index);
+            let name = spec.label.as_deref().and_then(|label| label.strip_suffix(&own));
+            let insert = "INSERT OR IGNORE INTO array (id, name, tenant) VALUES (?1, ?2, ?3)";
+            self.write(insert, (member.array.0, name, tenant))?;
+        }
+        Ok(())
     }
 
     /// A job that runs is on hold only when it has stopped.
@@ -154,7 +188,7 @@ impl<'a> Batch<'a> {
         self.write(update, (lease.0, crashed))
     }
 
-    fn take_command(&mut self, now: Time, command: &Command) -> Result<(), StoreError> {
+    fn take_command(&mut self, seq: u64, now: Time, command: &Command) -> Result<(), StoreError> {
         match command {
             Command::Start(lease) => {
                 self.leases.insert(lease.id, lease.job);
@@ -167,12 +201,23 @@ impl<'a> Batch<'a> {
             Command::Stop { lease, .. } => {
                 self.write("UPDATE job SET phase = 'stopping' WHERE lease = ?1", [lease.0])
             }
-            Command::End { job, outcome, attained } => self.write(
-                "UPDATE job SET phase = ?2, ended = ?3, attained = ?4, lease = NULL, held = NULL WHERE id = ?1",
-                (job.0, outcome_name(*outcome), now.0, attained.0),
-            ),
+            Command::End { job, outcome, attained } => {
+                self.write(
+                    "UPDATE job SET phase = ?2, ended = ?3, attained = ?4, lease = NULL, held = NULL, why = NULL WHERE id = ?1",
+                    (job.0, outcome.name(), now.0, attained.0),
+                )?;
+                self.let_go(seq, *job)
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Nobody waits for a job that has ended any more, and those who did should hear of it.
+    fn let_go(&self, seq: u64, job: JobId) -> Result<(), StoreError> {
+        let told = "INSERT OR IGNORE INTO mention (job, seq) SELECT job, ?2 FROM after WHERE before = ?1";
+        self.write(told, (job.0, seq))?;
+        self.write("DELETE FROM after WHERE before = ?1", [job.0])?;
+        self.write("DELETE FROM after WHERE job = ?1", [job.0])
     }
 
     fn forget_lease(&mut self, event: &Event) {
@@ -182,6 +227,10 @@ impl<'a> Batch<'a> {
             self.leases.remove(&lease);
         }
     }
+}
+
+fn forsaken(by: JobId, outcome: Outcome) -> String {
+    format!("{by} {}, and this one was to run only after it had ended well", outcome.past())
 }
 
 /// Work as the job table holds it. Jobs say themselves how far they are, and may say more than the database can count.

@@ -3,8 +3,10 @@
 //! One [`Store`] writes, from the engine's thread; any number of [`Reader`]s look on, each on a connection of its own, and neither waits
 //! for the other. What a [`Batch`] commits is on disk when `commit` returns, and nothing of a batch that is dropped ever was.
 
+mod apps;
 mod batch;
 mod error;
+mod groups;
 mod own;
 mod reader;
 mod rows;
@@ -12,9 +14,13 @@ mod saved;
 mod schema;
 mod usage;
 
+pub use apps::AppRow;
 pub use batch::{Batch, Submission};
 pub use error::StoreError;
+pub use groups::Target;
+pub(crate) use groups::member_name;
 pub use own::OwnRecords;
+pub(crate) use reader::jobs_in_words;
 pub use reader::{Asked, JobFilter, JobRow, Page, Phase, Reader};
 pub use usage::{Holder, Usage, WAIT_BOUNDS_S, Waits};
 

@@ -50,7 +50,7 @@ impl OwnRecords {
             }
         }
         for note in &record.notes {
-            if let Note::Waits { job, .. } | Note::TooLarge { job, .. } = note
+            if let Note::Waits { job, .. } | Note::TooLarge { job, .. } | Note::Forsaken { job, .. } = note
                 && own_job(*job)?
             {
                 notes.push(note);

@@ -101,9 +101,24 @@ pub struct JobRow {
     pub steps: f64,
     /// GPU-time of a job that has ended, in GPU-milliseconds.
     pub attained_ms: u64,
-    /// Why it runs or waits, as last decided.
+    /// Why it runs or waits, as last decided; of one that was cancelled because of another, that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The array that it is one of the jobs of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array: Option<JobId>,
+    /// Which of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub array_index: Option<u32>,
+    /// The app that it is one of the jobs of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
+    /// When it is wanted by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// Jobs that it still waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<JobId>,
 }
 
 /// Which jobs to list.
@@ -115,6 +130,10 @@ pub struct JobFilter {
     pub tenant: Option<String>,
     /// Only with this name.
     pub name: Option<String>,
+    /// Only those of this array.
+    pub array: Option<JobId>,
+    /// Only those of apps of this name.
+    pub app: Option<String>,
     /// Only those after this one.
     pub after: Option<JobId>,
 }
@@ -154,7 +173,8 @@ pub struct Reader {
 }
 
 const COLUMNS: &str = "job.id, job.name, tenant.name, priority, gpus, phase, submitted, started, ended, lease, held, starts, \
-     crashes, steps, attained, why FROM job JOIN tenant ON tenant.id = job.tenant";
+     crashes, steps, attained, why, array, array_index, (SELECT coalesce(app.name, CAST(app.id AS TEXT)) FROM app WHERE app.id = job.app), deadline, \
+     (SELECT group_concat(before) FROM after WHERE after.job = job.id), at_once FROM job JOIN tenant ON tenant.id = job.tenant";
 
 impl Reader {
     /// Opens the store in this folder to look at.
@@ -189,6 +209,14 @@ impl Reader {
             conditions.push("job.name = ?".to_owned());
             values.push(Value::from(name.clone()));
         }
+        if let Some(array) = filter.array {
+            conditions.push("job.array = ?".to_owned());
+            values.push(Value::from(array.0 as i64));
+        }
+        if let Some(app) = &filter.app {
+            conditions.push("job.app IN (SELECT id FROM app WHERE name = ?)".to_owned());
+            values.push(Value::from(app.clone()));
+        }
         values.push(Value::from(limit as i64 + 1));
         let select = format!("SELECT {COLUMNS} WHERE {} ORDER BY job.id LIMIT ?", conditions.join(" AND "));
         let mut select = self.connection.prepare_cached(&select).map_err(while_doing(doing))?;
@@ -205,19 +233,6 @@ impl Reader {
         let select = format!("SELECT {COLUMNS} WHERE job.id = ?1");
         let mut select = self.connection.prepare_cached(&select).map_err(while_doing("reading a job"))?;
         select.query_row([id.0], job_row).optional().map_err(while_doing("reading a job"))
-    }
-
-    /// The youngest job that is called so: by its name, or else by its number. Only among those of a tenant, if one is named.
-    pub fn find(&self, name: &str, tenant: Option<&str>) -> Result<Option<JobId>, StoreError> {
-        let doing = "looking a job up";
-        // Numbers beyond those of the database belong to no job.
-        let number: Option<i64> = name.parse().ok();
-        let select = "SELECT max(id) FROM job WHERE name = ?1 AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2))
-             UNION ALL SELECT id FROM job WHERE id = ?3 AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2))";
-        let mut select = self.connection.prepare_cached(select).map_err(while_doing(doing))?;
-        let found = select.query_map((name, tenant, number), |row| row.get::<_, Option<u64>>(0));
-        let found = found.map_err(while_doing(doing))?.collect::<Result<Vec<_>, _>>();
-        Ok(found.map_err(while_doing(doing))?.into_iter().flatten().next().map(JobId))
     }
 
     /// Whether a tenant has this job.
@@ -307,13 +322,21 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
     let phase: String = row.get(5)?;
     let held: Option<String> = row.get(10)?;
     let steps: u64 = row.get(13)?;
+    let phase = Phase::parse(&phase).unwrap_or(Phase::Queued);
+    let after: Option<String> = row.get(20)?;
+    let after = after.iter().flat_map(|list| list.split(',')).filter_map(|job| job.parse().ok().map(JobId));
+    let (array, after) = (row.get::<_, Option<u64>>(16)?.map(JobId), after.collect::<Vec<_>>());
+    let why: Option<String> = row.get(15)?;
+    let turn = array.zip(row.get(21)?).filter(|_| why.is_none());
+    let waits = waits(&after, turn).filter(|_| phase == Phase::Queued);
+    let why = waits.or(why);
     Ok(JobRow {
         id: JobId(row.get(0)?),
         name: row.get(1)?,
         tenant: row.get(2)?,
         priority: row.get(3)?,
         gpus: row.get(4)?,
-        phase: Phase::parse(&phase).unwrap_or(Phase::Queued),
+        phase,
         submitted_ms: row.get(6)?,
         started_ms: row.get(7)?,
         ended_ms: row.get(8)?,
@@ -323,6 +346,35 @@ fn job_row(row: &Row<'_>) -> rusqlite::Result<JobRow> {
         crashes: row.get(12)?,
         steps: evenhand_core::Work(steps).steps(),
         attained_ms: row.get(14)?,
-        why: row.get(15)?,
+        why,
+        array,
+        array_index: row.get(17)?,
+        app: row.get(18)?,
+        deadline_ms: row.get(19)?,
+        after,
     })
+}
+
+/// Why a job waits that no decision is about: for others, or for its turn among those of its array.
+fn waits(after: &[JobId], turn: Option<(JobId, u32)>) -> Option<String> {
+    match (after, turn) {
+        ([], None) => None,
+        ([], Some((array, at_once))) => {
+            Some(format!("waits for its turn in array {}, {at_once} at a time", array.0))
+        }
+        (jobs, _) => Some(format!("waits for {}", jobs_in_words(jobs))),
+    }
+}
+
+/// `job 12`, `jobs 12 and 13`, `jobs 12, 13 and 7 others`.
+pub fn jobs_in_words(jobs: &[JobId]) -> String {
+    match jobs {
+        [] => "no job".to_owned(),
+        [only] => only.to_string(),
+        [first, second] => format!("jobs {} and {}", first.0, second.0),
+        [first, second, third] => format!("jobs {}, {} and {}", first.0, second.0, third.0),
+        [first, second, rest @ ..] => {
+            format!("jobs {}, {} and {} others", first.0, second.0, rest.len())
+        }
+    }
 }

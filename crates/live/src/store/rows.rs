@@ -1,7 +1,7 @@
 //! What one record means for the job table, and whom it mentions.
 
 use super::StoreError;
-use evenhand_core::{Command, EndCause, Event, JobId, LeaseId, Note, Outcome, Record};
+use evenhand_core::{Command, EndCause, Event, JobId, LeaseId, Note, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The job that stands for everybody in the index of mentions: auctions and plans ahead concern all who wait.
@@ -10,16 +10,6 @@ pub(super) const EVERYBODY: i64 = -1;
 /// A record as it was written.
 pub(super) fn record(seq: u64, text: &str) -> Result<Record, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Damaged { what: format!("record {seq}: {error}") })
-}
-
-/// How an ended job is called in the job table.
-pub(super) fn outcome_name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Finished => "finished",
-        Outcome::Failed => "failed",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Retired => "retired",
-    }
 }
 
 /// The lease that an event is about.
@@ -68,7 +58,7 @@ pub(super) fn mentioned(record: &Record, leases: &BTreeMap<LeaseId, JobId>) -> B
         }
     }
     for note in &record.notes {
-        if let Note::Waits { job, .. } | Note::TooLarge { job, .. } = note {
+        if let Note::Waits { job, .. } | Note::TooLarge { job, .. } | Note::Forsaken { job, .. } = note {
             add(*job);
         }
     }

@@ -4,7 +4,7 @@ use super::error::{StoreError, while_doing};
 use rusqlite::Connection;
 
 /// One step from each schema to the next; the number of steps taken is the schema's version. Steps that have been released never change.
-const STEPS: &[&str] = &[FIRST, ASKED, SAVED];
+const STEPS: &[&str] = &[FIRST, ASKED, SAVED, GROUPS];
 
 /// `ledger` is the truth. `submission` holds what is not in it: programs and client keys. The others follow from the ledger and are
 /// kept with it in the same transactions, so that lists and explanations need not read all of it.
@@ -41,6 +41,26 @@ const SAVED: &str = "
 CREATE TABLE saved (seq INTEGER PRIMARY KEY, version INTEGER NOT NULL, digest BLOB NOT NULL, body BLOB NOT NULL) STRICT;
 ";
 
+/// Jobs that belong together: arrays, apps, and those that wait for others. All of it follows from the ledger. `after` holds only what is still
+/// waited for.
+const GROUPS: &str = "
+ALTER TABLE job ADD COLUMN array INTEGER;
+ALTER TABLE job ADD COLUMN array_index INTEGER;
+ALTER TABLE job ADD COLUMN at_once INTEGER;
+ALTER TABLE job ADD COLUMN app INTEGER;
+ALTER TABLE job ADD COLUMN deadline INTEGER;
+CREATE INDEX job_by_array ON job (array, array_index) WHERE array IS NOT NULL;
+CREATE INDEX job_by_app ON job (app, id) WHERE app IS NOT NULL;
+CREATE TABLE array (id INTEGER PRIMARY KEY, name TEXT, tenant INTEGER NOT NULL) STRICT;
+CREATE INDEX array_by_name ON array (name, id) WHERE name IS NOT NULL;
+CREATE TABLE app (
+    id INTEGER PRIMARY KEY, name TEXT, tenant INTEGER NOT NULL, opened INTEGER NOT NULL, closed INTEGER
+) STRICT;
+CREATE INDEX app_by_name ON app (name, id) WHERE name IS NOT NULL;
+CREATE TABLE after (job INTEGER NOT NULL, before INTEGER NOT NULL, PRIMARY KEY (before, job)) STRICT, WITHOUT ROWID;
+CREATE INDEX after_by_job ON after (job);
+";
+
 /// Brings a store up to date, or says that it is from the future.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let doing = "bringing the store up to date";
@@ -74,6 +94,6 @@ mod tests {
         let count = |table: &str| -> u64 {
             connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
         };
-        assert_eq!((count("ledger"), count("asked"), count("saved")), (1, 0, 0));
+        assert_eq!((count("ledger"), count("asked"), count("saved"), count("app")), (1, 0, 0, 0));
     }
 }

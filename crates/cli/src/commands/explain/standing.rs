@@ -48,6 +48,7 @@ fn verb(standing: &str) -> &str {
     match standing {
         "queued" => "waits",
         "after" => "waits for other jobs",
+        "no-turn" => "waits for a turn of its array",
         "retries" => "waits to be tried again",
         "held" => "is held back",
         "promised" => "is about to start",
