@@ -114,7 +114,7 @@ fn every_file_in_a_registry_folder_is_registered() {
             "lib.rs",
             &["lib", "fill", "gavel_rounds", "horizon", "published", "registry", "view"],
         ),
-        ("crates/policies/src/placement", "mod.rs", &["mod"]),
+        ("crates/policies/src/placement", "mod.rs", &["mod", "packets"]),
         ("crates/predict/src", "lib.rs", &["lib", "learned"]),
         ("crates/sim/src/profiles", "mod.rs", &["mod"]),
         ("crates/sim/src/tuners", "mod.rs", &["mod", "history", "rungs"]),

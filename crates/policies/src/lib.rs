@@ -22,7 +22,6 @@ mod las;
 mod nash;
 mod oef_cooperative;
 mod oef_noncooperative;
-mod packets;
 mod partial_allocation;
 pub mod placement;
 mod promise;

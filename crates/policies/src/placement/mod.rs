@@ -6,6 +6,7 @@
 mod first_fit;
 mod interference;
 mod packed;
+mod packets;
 pub(crate) mod topology;
 
 use crate::registry::Registered;
@@ -38,17 +39,17 @@ pub const PLACERS: &[PlacerEntry] = &[first_fit::ENTRY, packed::ENTRY, topology:
 pub const DEFAULT_PLACER: &str = "topology";
 
 /// What a grant needs of one GPU model, and what there is.
-pub(crate) struct Want<'a> {
-    pub cluster: &'a Cluster,
-    pub room: &'a FreeIndex,
-    pub model: ModelIndex,
-    pub need: u32,
-    pub locality: Locality,
+struct Want<'a> {
+    cluster: &'a Cluster,
+    room: &'a FreeIndex,
+    model: ModelIndex,
+    need: u32,
+    locality: Locality,
 }
 
 impl Want<'_> {
     /// The node where the gang fits most tightly.
-    pub fn on_one_node(&self) -> Option<GpuSet> {
+    fn on_one_node(&self) -> Option<GpuSet> {
         self.room.at_least(self.model, self.need).next().map(|node| self.seat_on(node))
     }
 
@@ -186,7 +187,7 @@ fn fill(
 }
 
 /// Up to `need` free GPUs of one node, in as few sockets as may be.
-pub(crate) fn close_together(cluster: &Cluster, room: &FreeIndex, node: NodeId, need: u32) -> GpuMask {
+fn close_together(cluster: &Cluster, room: &FreeIndex, node: NodeId, need: u32) -> GpuMask {
     let (free, machine) = (room.on(node), &cluster.nodes[node.index()]);
     if machine.gpus_per_socket == 0 || need >= free.count() {
         return free.lowest(need);

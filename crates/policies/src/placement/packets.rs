@@ -5,13 +5,13 @@
 //! together    one node that takes them all, else the nodes that take the most packets, of one rack if one has enough
 //! ```
 
-use crate::placement::{Want, close_together};
+use super::{Want, close_together};
 use evenhand_core::{GpuSet, NodeId, Packets, RackId, Seat};
 use std::cmp::Reverse;
 
 impl Want<'_> {
     /// The gang in packets; `None` if there is no room for it like that.
-    pub fn in_packets(&self, packets: Packets) -> Option<GpuSet> {
+    pub(super) fn in_packets(&self, packets: Packets) -> Option<GpuSet> {
         let size = u32::from(packets.gpus);
         if size == 0 || !self.need.is_multiple_of(size) {
             return None;
