@@ -5,6 +5,7 @@ use crate::{
     RackId,
 };
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The most GPU models one cluster may have.
 pub const MODELS_MAX: usize = 16;
@@ -43,8 +44,11 @@ pub struct Host {
 /// One machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// Its name.
+    /// Its number.
     pub id: NodeId,
+    /// What the engine that it belongs to calls it, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Arc<str>>,
     /// The rack it is in.
     pub rack: RackId,
     /// The model of all its GPUs.
@@ -85,7 +89,18 @@ impl Node {
     pub fn new(id: NodeId, rack: RackId, model: ModelIndex, gpus: u8) -> Self {
         assert!(gpus <= GPUS_PER_NODE_MAX, "a node has at most {GPUS_PER_NODE_MAX} GPUs, not {gpus}");
         let (memory, host) = (Bytes::ZERO, Host::default());
-        Self { id, rack, model, gpus, gpus_per_socket: 0, slots: 1, memory, host, health: Health::Up }
+        Self {
+            id,
+            name: None,
+            rack,
+            model,
+            gpus,
+            gpus_per_socket: 0,
+            slots: 1,
+            memory,
+            host,
+            health: Health::Up,
+        }
     }
 
     /// All its GPUs.

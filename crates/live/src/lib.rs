@@ -29,11 +29,11 @@ pub use local::{
 pub use old_output::remove_old_output;
 pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};
 pub use request::{
-    Answer, Asker, Called, DEFAULT_TENANT, JobVerb, Refusal, Request, Tried, Wanted, Wish, Work,
+    Answer, Asker, Called, DEFAULT_TENANT, Found, JobVerb, Refusal, Request, Tried, Wanted, Wish, Work,
 };
 pub use runner::{Ending, LiveJob, Runner, Seen};
 pub use service::{
     DURATION_BOUNDS_US, Durations, Fleet, MakeEngine, MakeRunner, Service, ServiceConfig, ServiceError,
     Vitals,
 };
-pub use world::{Arrival, EXPIRY_GRACE, Mail, Remembered, Setting, World};
+pub use world::{Arrival, EXPIRY_GRACE, FoundNode, Mail, Readiness, Remembered, Setting, World};

@@ -19,6 +19,9 @@ pub struct Program {
     /// What each of its processes may use at most.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: ProgramLimits,
+    /// What an engine outside calls the job, if it was found there and not submitted here: then that engine knows what it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<String>,
 }
 
 /// What each process of a job may use at most; unlimited where nothing is said.
@@ -61,6 +64,10 @@ impl Program {
 
     /// What is wrong with it, as a field, a value and what is allowed.
     pub fn check(&self) -> Result<(), String> {
+        // Whoever could say so could have somebody else's job stopped.
+        if let Some(outside) = &self.outside {
+            return Err(format!("outside is {outside:?}: only Evenhand says this"));
+        }
         if self.argv.first().is_none_or(String::is_empty) {
             return Err("argv is empty: name a program to run".to_owned());
         }

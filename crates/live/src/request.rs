@@ -2,7 +2,7 @@
 
 use crate::program::Program;
 use crate::store::Target;
-use evenhand_core::{AppId, Choice, JobId, JobSpec, NodeId, Tenant, Time};
+use evenhand_core::{AppId, Choice, JobId, JobSpec, NodeId, Packets, Tenant, Time};
 use evenhand_engine::{Outlook, Rehearsal};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -81,6 +81,20 @@ pub enum Work {
     One(Box<Wanted>),
     /// Several jobs and arrays. One may wait for earlier ones of the same batch, by name.
     Batch(Vec<Wanted>),
+    /// A job that was found in an engine outside.
+    Found(Box<Found>),
+}
+
+/// A job that was found in an engine outside.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// What is wanted for it; what it runs is that engine's business.
+    pub wanted: Wanted,
+    /// What the engine calls it.
+    pub outside: String,
+    /// If its GPUs come in packets, of what kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<Packets>,
 }
 
 /// What can be done to jobs that were submitted.

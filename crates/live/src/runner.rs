@@ -48,6 +48,9 @@ pub struct Seen {
 pub trait Runner: Send {
     /// What it can do.
     fn abilities(&self) -> Abilities;
+    /// A job is there that may be started from now on, new or from before a restart. Whoever runs jobs of an engine outside remembers what
+    /// it is called there.
+    fn admit(&mut self, _job: &LiveJob) {}
     /// Begins to start a lease. What comes of it is seen by looking.
     fn start(&mut self, lease: &Lease, job: &LiveJob);
     /// Takes over a lease that an earlier server started, if there is a trace of it.

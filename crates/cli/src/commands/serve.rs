@@ -191,7 +191,7 @@ fn config(
     let abilities = evenhand_live::LOCAL_ABILITIES;
     ServiceConfig {
         state: state.to_owned(),
-        setting: Setting { models, tenants: Vec::new(), nodes },
+        setting: Some(Setting { models, tenants: Vec::new(), nodes }),
         header: setup.header(abilities, "local"),
         make_engine: Box::new(|header| engine_for(header).map_err(|error| error.to_string())),
         make_runner: Box::new(make_runner),

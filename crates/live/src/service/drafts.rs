@@ -5,7 +5,7 @@ pub(super) use super::checks::{check_name, invalid};
 use crate::array::{Indices, JOBS_MAX};
 use crate::deadline;
 use crate::program::Program;
-use crate::request::{Answer, Called, Refusal, Wanted, Work};
+use crate::request::{Answer, Called, Found, Refusal, Wanted, Work};
 use crate::runner::LiveJob;
 use crate::store::{Batch, Phase, StoreError, Target, member_name};
 use evenhand_core::{
@@ -73,6 +73,7 @@ pub(super) struct Drafts {
 pub(super) fn answer(work: &Work, first: JobId, created: bool) -> Answer {
     let members = |wanted: &Wanted| Some(Indices::parse(wanted.array.as_deref()?).ok()?.each.len() as u64);
     match work {
+        Work::Found(_) => Answer::Job { job: first, created },
         Work::One(wanted) => match members(wanted) {
             None => Answer::Job { job: first, created },
             Some(count) => {
@@ -112,6 +113,7 @@ pub(super) fn draft(
     match work {
         Work::One(wanted) => drafting.one(wanted)?,
         Work::Batch(jobs) => drafting.batch(jobs)?,
+        Work::Found(found) => drafting.found(found)?,
     }
     let Drafting { surroundings: Surroundings { snapshot, queue_max, .. }, drafts } = drafting;
     check_sums(&drafts.jobs)?;
@@ -173,7 +175,16 @@ impl Drafting<'_, '_> {
         Ok(())
     }
 
+    fn found(&mut self, found: &Found) -> Result<(), Stopped> {
+        let mut spec = self.spec(&found.wanted)?;
+        spec.packets = found.packets;
+        let program = Program { outside: Some(found.outside.clone()), ..Program::default() };
+        self.push(spec, Arc::new(program));
+        Ok(())
+    }
+
     fn add(&mut self, wanted: &Wanted) -> Result<(), Stopped> {
+        wanted.program.check().map_err(Refusal::Invalid)?;
         let spec = self.spec(wanted)?;
         self.push(spec, Arc::new(wanted.program.clone()));
         Ok(())
@@ -185,6 +196,7 @@ impl Drafting<'_, '_> {
         if wanted.name.as_ref().is_some_and(|name| name.chars().count() + last > NAME_MAX) {
             return invalid(format!("name is too long: with -INDEX, {NAME_MAX} letters are allowed"))?;
         }
+        wanted.program.check().map_err(Refusal::Invalid)?;
         let (template, program) = (self.spec(wanted)?, Arc::new(wanted.program.clone()));
         let array = template.id;
         self.drafts.next_job.0 += 1;
@@ -212,7 +224,6 @@ impl Drafting<'_, '_> {
 
     /// What the engine is told of a job; a tenant or app that nobody has heard of is made first.
     fn spec(&mut self, wanted: &Wanted) -> Result<JobSpec, Stopped> {
-        wanted.program.check().map_err(Refusal::Invalid)?;
         check_name("tenant", &wanted.tenant)?;
         wanted.name.as_deref().map_or(Ok(()), check_job_name)?;
         let snapshot = &self.surroundings.snapshot;

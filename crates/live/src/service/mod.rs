@@ -43,8 +43,8 @@ pub type MakeRunner = Box<dyn FnOnce(&Origin) -> std::io::Result<Box<dyn Runner>
 pub struct ServiceConfig {
     /// Where everything is kept.
     pub state: PathBuf,
-    /// The machines, and tenants to begin with.
-    pub setting: Setting,
+    /// The machines, and tenants to begin with; `None` if an engine outside says which machines there are.
+    pub setting: Option<Setting>,
     /// What a new store is made with; of an old one only the policy is changed.
     pub header: Header,
     /// Makes engines.
@@ -146,11 +146,11 @@ impl Service {
         let wanted = header.policy.clone();
         let clock = Clock::resume(origin.epoch_ms, found.followed.now);
         let world = if found.is_new {
-            World::new(setting, clock, runner, inbox)
+            World::new(setting.unwrap_or_default(), clock, runner, inbox)
         } else {
-            let added = added_machines(&found.machines, setting)?;
+            let added = setting.map(|setting| added_machines(&found.machines, setting)).transpose()?;
             let mut world = World::recover(found.remembered, clock, runner, inbox);
-            world.add(added);
+            world.add(added.unwrap_or_default());
             world
         };
         let vitals = Arc::new(Vitals::default());

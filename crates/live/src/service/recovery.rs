@@ -42,6 +42,7 @@ pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Resu
         jobs.push(LiveJob { spec: job.spec.clone(), program: Arc::new(program) });
     }
     let remembered = Remembered {
+        models: snapshot.cluster.models.clone(),
         nodes: snapshot.cluster.nodes.clone(),
         jobs,
         leases: snapshot.leases.iter().filter(|lease| Lease::is_seated(lease)).cloned().collect(),

@@ -17,6 +17,11 @@ impl World {
             Mail::Node { node, up: true } => {
                 self.returning.insert(node);
             }
+            Mail::Machines(machines) => self.see(machines),
+            Mail::Gone(job) if self.jobs.contains_key(&job) => {
+                self.ready.push_back(Arrival::Seen(Event::Cancelled(job)));
+            }
+            Mail::Gone(_) => {}
             Mail::Asked(request) => self.ready.push_back(Arrival::Asked(request)),
             Mail::Close => self.closed = true,
             Mail::Leave => self.left = true,
@@ -77,7 +82,7 @@ impl World {
         self.ready.push_back(Arrival::Seen(Event::LeaseEnded { lease, done, saved: done, cause }));
     }
 
-    fn take_node(&mut self, node: NodeId) {
+    pub(super) fn take_node(&mut self, node: NodeId) {
         self.returning.remove(&node);
         if !self.nodes.contains_key(&node) || !self.down.insert(node) {
             return;

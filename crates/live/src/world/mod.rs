@@ -5,8 +5,10 @@
 
 mod due;
 mod execute;
+mod machines;
 mod recover;
 
+pub use machines::{FoundNode, Readiness};
 pub use recover::Remembered;
 
 use crate::clock::Clock;
@@ -40,6 +42,10 @@ pub enum Mail {
         /// Whether it comes back.
         up: bool,
     },
+    /// All machines of an engine outside, as they are now: those that are not among them are gone.
+    Machines(Vec<FoundNode>),
+    /// A job is gone from the engine outside in which it was found: whoever submitted it there took it back.
+    Gone(JobId),
     /// Somebody outside wants something, and waits for an answer.
     Asked(Request),
     /// Nobody outside will send anything any more: the world ends when every job has.
@@ -97,6 +103,7 @@ pub struct World {
     left: bool,
     ready: VecDeque<Arrival>,
     alarm: Option<Alarm>,
+    models: Vec<GpuModel>,
     nodes: BTreeMap<NodeId, Node>,
     down: BTreeSet<NodeId>,
     /// Nodes that are to come back when all that was lost with them is gone.
@@ -119,6 +126,7 @@ impl World {
 
     /// Announces these machines and tenants.
     pub fn add(&mut self, setting: Setting) {
+        self.models.extend(setting.models.iter().cloned());
         let models = setting.models.into_iter().map(Event::ModelAdded);
         let tenants = setting.tenants.into_iter().map(Event::TenantChanged);
         let nodes_up = setting.nodes.iter().cloned().map(Event::NodeUp);
@@ -134,6 +142,7 @@ impl World {
             left: false,
             ready: VecDeque::new(),
             alarm: None,
+            models: Vec::new(),
             nodes: BTreeMap::new(),
             down: BTreeSet::new(),
             returning: BTreeSet::new(),
@@ -193,6 +202,7 @@ impl World {
 
     /// A job is about to be told to the engine: it may be started from now on.
     pub fn admit(&mut self, job: LiveJob) {
+        self.runner.admit(&job);
         let before = self.jobs.insert(job.spec.id, job);
         assert!(before.is_none(), "a job is submitted once");
     }

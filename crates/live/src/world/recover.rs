@@ -3,13 +3,15 @@
 use super::{Alarm, Mail, Running, World, by_id};
 use crate::clock::Clock;
 use crate::runner::{Ending, LiveJob, Runner};
-use evenhand_core::{EndCause, Health, Lease, LeaseState, Node, Round, Span, Time, Work};
+use evenhand_core::{EndCause, GpuModel, Health, Lease, LeaseState, Node, Round, Span, Time, Work};
 use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
 
 /// What the ledger says there should be.
 #[derive(Debug, Default)]
 pub struct Remembered {
+    /// The GPU models, by index.
+    pub models: Vec<GpuModel>,
     /// All nodes, as they were last.
     pub nodes: Vec<Node>,
     /// Jobs that have not ended.
@@ -43,6 +45,8 @@ impl World {
         // What comes back when a node is returned is a healthy one.
         let healthy = |node| Node { health: Health::Up, ..node };
         self.nodes = by_id(remembered.nodes.into_iter().map(healthy).collect());
+        self.models = remembered.models;
+        remembered.jobs.iter().for_each(|job| self.runner.admit(job));
         self.jobs = remembered.jobs.into_iter().map(|job| (job.spec.id, job)).collect();
         self.alarm = remembered.alarm.map(|(at, round)| Alarm { at, round, prepared: false });
         self.ready.clear();

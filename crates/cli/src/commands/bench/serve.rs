@@ -142,7 +142,7 @@ fn start(args: &BenchServe, folder: &Path) -> Result<Running> {
     let (news, leave) = (tell.clone(), tell.clone());
     let config = ServiceConfig {
         state: folder.to_owned(),
-        setting: Setting { models: cluster.models, tenants: Vec::new(), nodes: cluster.nodes },
+        setting: Some(Setting { models: cluster.models, tenants: Vec::new(), nodes: cluster.nodes }),
         header: setup.header(evenhand_live::LOCAL_ABILITIES, "stub"),
         make_engine: Box::new(|header| engine_for(header).map_err(|error| error.to_string())),
         make_runner: Box::new(move |_: &Origin| Ok(Box::new(StubRunner::new(news)) as Box<dyn Runner>)),
