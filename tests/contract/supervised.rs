@@ -75,7 +75,8 @@ impl Place {
     fn restart(&mut self, leases: Vec<Lease>) {
         let (tell, inbox) = mpsc::channel();
         let grace = Span::from_secs(60);
-        let remembered = Remembered { nodes: nodes(), jobs: vec![self.job()], leases, alarm: None, grace };
+        let remembered =
+            Remembered { nodes: nodes(), jobs: vec![self.job()], leases, grace, ..Remembered::default() };
         let runner = runner(&self.folder, tell);
         self.world = World::recover(remembered, Clock::start(), runner, inbox);
     }

@@ -44,7 +44,9 @@ impl World {
             self.see_one(id, &machine);
         }
         let gone: Vec<NodeId> = self.nodes.keys().filter(|id| !seen.contains(id)).copied().collect();
-        gone.into_iter().for_each(|id| self.take_node(id));
+        for id in gone {
+            self.take_node(id);
+        }
     }
 
     fn see_one(&mut self, id: NodeId, machine: &FoundNode) {
