@@ -17,7 +17,7 @@ pub fn run(args: &Queue) -> Result<()> {
     query.extend(phase.map(|phase| format!("phase={}", escaped(phase))));
     query.extend(args.tenant.as_ref().map(|tenant| format!("tenant={}", escaped(tenant))));
     query.extend(args.after.map(|after| format!("after={after}")));
-    let page: Page = Client::new(&args.server).get(&format!("/v1/jobs?{}", query.join("&")))?;
+    let page: Page = Client::new(&args.server)?.get(&format!("/v1/jobs?{}", query.join("&")))?;
     if args.json {
         return output::say_json(&page);
     }

@@ -6,7 +6,7 @@ use crate::{inputs, output};
 use anyhow::{Context, Result};
 use evenhand_core::{Choice, GpuId, Span};
 use evenhand_live::access::{Access, OWN_TOKEN_FILE, Tokens, make_own_token};
-use evenhand_live::api::{Front, openapi, serve};
+use evenhand_live::api::{Front, Tls, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
     Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
@@ -27,6 +27,7 @@ pub fn run(args: &Serve) -> Result<()> {
         return output::say_json(&openapi());
     }
     let state = state_folder(args.state.as_deref())?;
+    let tls = tls(args)?;
     check_listen(args, &state)?;
     let machines = machines(args)?;
     let setup = setup(args)?;
@@ -35,10 +36,12 @@ pub fn run(args: &Serve) -> Result<()> {
     let listener =
         TcpListener::bind(args.listen).with_context(|| format!("{} cannot be listened at", args.listen))?;
     let address = listener.local_addr()?;
-    let mut service = listen(config, inbox, tell, listener, args.requests_per_second)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let doors = Doors { listener, tls, requests_per_second: args.requests_per_second };
+    let mut service = listen(config, inbox, tell, doors)?;
     tell_address(&state, &address.to_string())
         .with_context(|| format!("{} cannot be written", state.display()))?;
-    output::note(&format!("listening at http://{address}, with everything in {}", state.display()));
+    output::note(&format!("listening at {scheme}://{address}, with everything in {}", state.display()));
     let token = state.join(OWN_TOKEN_FILE);
     // Clients look for a token where the state usually is.
     if args.state.is_some() && token.exists() {
@@ -47,14 +50,23 @@ pub fn run(args: &Serve) -> Result<()> {
     service.run().map_err(refused)
 }
 
+/// Where requests come in.
+pub struct Doors {
+    pub listener: TcpListener,
+    /// What to speak TLS with; nothing: requests come in as they are.
+    pub tls: Option<Tls>,
+    /// How often each token may ask.
+    pub requests_per_second: u32,
+}
+
 /// Opens the service, and answers requests for it on threads of their own.
 pub fn listen(
     config: ServiceConfig,
     inbox: Receiver<Mail>,
     tell: Sender<Mail>,
-    listener: TcpListener,
-    requests_per_second: u32,
+    doors: Doors,
 ) -> Result<Service> {
+    let Doors { listener, tls, requests_per_second } = doors;
     let state = config.state.clone();
     let (last, shown) = Front::channel();
     let told = Box::new(move |seq| {
@@ -66,7 +78,7 @@ pub fn listen(
     let access = Access::open(&state, requests_per_second)?;
     let front = Arc::new(Front::new(state, tell, service.vitals(), shown, access));
     std::thread::Builder::new().name("front".to_owned()).spawn(move || {
-        if let Err(error) = serve(front, listener) {
+        if let Err(error) = serve(front, listener, tls) {
             output::note(&format!("error: requests cannot be answered any more: {error}"));
             std::process::exit(1);
         }
@@ -94,11 +106,21 @@ fn check_listen(args: &Serve, state: &Path) -> Result<()> {
         );
         return Err(wrong("--listen", what));
     }
-    output::note(&format!(
-        "warning: {} is not encrypted, so tokens and jobs can be read on the way: put a proxy with TLS before it",
-        args.listen
-    ));
+    if args.tls_cert.is_none() {
+        output::note(&format!(
+            "warning: {} is not encrypted, so tokens and jobs can be read on the way: use --tls-cert and --tls-key, or put a \
+             proxy with TLS before it",
+            args.listen
+        ));
+    }
     Ok(())
+}
+
+/// The certificate to speak TLS with, if one was named.
+fn tls(args: &Serve) -> Result<Option<Tls>> {
+    let files = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
+    let read = files.map(|(certificate, key)| Tls::read(certificate, key));
+    read.transpose().map_err(|error| wrong("--tls-cert and --tls-key", error))
 }
 
 /// Stays with one job; started by the server.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 /// Submits it, and says its number once it is on disk there.
 pub fn run(args: &Submit) -> Result<()> {
     let wanted = wanted(args)?;
-    let accepted: Accepted = Client::new(&args.server).post("/v1/jobs", &wanted, args.key.as_deref())?;
+    let accepted: Accepted = Client::new(&args.server)?.post("/v1/jobs", &wanted, args.key.as_deref())?;
     if args.json {
         return output::say_json(&accepted);
     }

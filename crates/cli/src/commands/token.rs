@@ -79,7 +79,7 @@ fn list(place: &Place) -> Result<TokenList> {
 fn place(args: &TokenPlace) -> Result<Place> {
     let by_server = args.server.server.is_some() || std::env::var_os("EVENHAND_SERVER").is_some();
     if args.state.is_none() && by_server {
-        return Ok(Place::Server(Client::new(&args.server)));
+        return Ok(Place::Server(Client::new(&args.server)?));
     }
     Ok(Place::Folder(state_folder(args.state.as_deref())?))
 }

@@ -9,4 +9,5 @@ mod hostile;
 mod roles;
 mod server;
 mod tenants;
+mod tls;
 mod tokens;

@@ -143,6 +143,15 @@ pub fn read(stream: &mut TcpStream) -> Answer {
     Answer { status, head: head.to_lowercase(), body: body.to_owned() }
 }
 
+/// What the program says, and whether it was content.
+pub fn says(words: &[&str], environment: &[(&str, &str)]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
+    command.args(words).env_remove("EVENHAND_SERVER").env_remove("EVENHAND_TOKEN").env_remove("EVENHAND_CA");
+    let output = command.envs(environment.iter().copied()).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap().trim().to_owned())
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // Jobs outlive their server; these should not.

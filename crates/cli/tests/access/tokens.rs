@@ -1,17 +1,7 @@
 //! Tokens as they come and go, how fast they may ask, and who is remembered to have asked.
 
-use crate::server::Server;
+use crate::server::{Server, says};
 use serde_json::{Value, json};
-use std::process::Command;
-
-/// What the program says, and whether it was content.
-fn says(words: &[&str], environment: &[(&str, &str)]) -> (bool, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
-    command.args(words).env_remove("EVENHAND_SERVER").env_remove("EVENHAND_TOKEN");
-    let output = command.envs(environment.iter().copied()).output().unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(text).unwrap().trim().to_owned())
-}
 
 #[test]
 fn tokens_come_and_go_by_folder_and_by_server_and_count_at_once() {

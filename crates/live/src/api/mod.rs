@@ -19,6 +19,7 @@ mod policies;
 mod schemas;
 mod table;
 mod tenants;
+mod tls;
 mod tokens;
 
 pub use audit::AskedPage;
@@ -31,6 +32,7 @@ pub use nodes::{NodeList, NodeRow};
 pub use policies::{Change, DryRun, ParameterRow, PolicyList, PolicyRow, PolicySettings};
 pub use table::{Gives, Kind, Parameter, ROUTES, Route, Verb};
 pub use tenants::{Quota, TenantChange, TenantList, TenantRow};
+pub use tls::{Tls, TlsError, read_certificates};
 pub use tokens::{Nothing, TokenList};
 
 use axum::Router;
@@ -72,8 +74,8 @@ fn within_store(field: &str, number: Option<u64>) -> Result<Option<u64>, Trouble
     }
 }
 
-/// Answers requests until the process ends. The async runtime lives here, on threads of its own.
-pub fn serve(front: Arc<Front>, listener: TcpListener) -> io::Result<()> {
+/// Answers requests until the process ends, over TLS if there is a certificate. The async runtime lives here, on threads of its own.
+pub fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<Tls>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
@@ -83,6 +85,6 @@ pub fn serve(front: Arc<Front>, listener: TcpListener) -> io::Result<()> {
         .build()?;
     runtime.block_on(async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        listen::listen(listener, routes(front)).await
+        listen::listen(listener, tls, routes(front)).await
     })
 }

@@ -3,7 +3,7 @@
 use super::stub::StubRunner;
 use crate::bench_args::BenchServe;
 use crate::client::Client;
-use crate::commands::serve::listen;
+use crate::commands::serve::{Doors, listen};
 use crate::live_args::Server;
 use crate::table::{Side, Table};
 use crate::{clock, inputs, output};
@@ -73,7 +73,7 @@ pub fn run(args: &BenchServe) -> Result<()> {
 fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
     let (url, vitals) = start(args, folder)?;
     let token = std::fs::read_to_string(folder.join(OWN_TOKEN_FILE)).context("the service made no token")?;
-    let server = Server { server: Some(url), token: Some(token.trim().to_owned()) };
+    let server = Server { server: Some(url), token: Some(token.trim().to_owned()), ca: None };
     let jobs = args.running + args.queued;
     let began = clock::wall_s();
     let submits = in_parallel(args.clients, jobs, &server, |client, number| {
@@ -86,7 +86,7 @@ fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
         client.post::<Accepted>("/v1/jobs", &job, None).map(drop)
     })?;
     let submits_per_second = f64::from(jobs) / (clock::wall_s() - began);
-    until_they_run(args, &Client::new(&server))?;
+    until_they_run(args, &Client::new(&server)?)?;
     let list = in_parallel(1, QUESTIONS, &server, |client, number| {
         let after = number * 17 % jobs;
         client.get::<Value>(&format!("/v1/jobs?phase=queued,running&limit=100&after={after}")).map(drop)
@@ -134,10 +134,11 @@ fn start(args: &BenchServe, folder: &Path) -> Result<(String, Arc<Vitals>)> {
     let url = format!("http://{}", listener.local_addr()?);
     let (ready, opened) = channel();
     thread::Builder::new().name("engine".to_owned()).spawn(move || {
-        let mut service = match listen(config, inbox, tell, listener, u32::MAX) {
-            Ok(service) => service,
-            Err(error) => return drop(ready.send(Err(error))),
-        };
+        let mut service =
+            match listen(config, inbox, tell, Doors { listener, tls: None, requests_per_second: u32::MAX }) {
+                Ok(service) => service,
+                Err(error) => return drop(ready.send(Err(error))),
+            };
         let _ = ready.send(Ok(service.vitals()));
         if let Err(error) = service.run() {
             output::note(&format!("error: the service has stopped: {error}"));
@@ -168,7 +169,7 @@ fn in_parallel(
 ) -> Result<Vec<f64>> {
     let next = AtomicU32::new(0);
     let work = || -> Result<Vec<f64>> {
-        let (client, mut times) = (Client::new(server), Vec::new());
+        let (client, mut times) = (Client::new(server)?, Vec::new());
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= count {
