@@ -58,7 +58,9 @@ pub fn runner(folder: &Path, tell: Sender<Mail>) -> Box<dyn Runner> {
 impl Local {
     /// Sends what the script says when its time has come; when all is said, nobody sends any more.
     fn play(&self, script: &Script, folder: &Path, tell: Sender<Mail>) {
-        let job = |(at, spec, job)| (at, Mail::Submit(LiveJob { spec, program: self.program(folder, job) }));
+        let job = |(at, spec, job)| {
+            (at, Mail::Submit(LiveJob { spec, program: self.program(folder, job), user: None }))
+        };
         let mut mails: Vec<(Time, Mail)> = script.job_list().map(job).collect();
         for outage in &script.outages {
             let node = NodeId(outage.node);

@@ -71,6 +71,9 @@ pub struct Serve {
     /// Requests per second that each token may send
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = at_least_one)]
     pub requests_per_second: u32,
+    /// The system user as whom jobs run whose token names none; needed only where the service runs as root
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     /// Print the OpenAPI document of the service instead, and end
     #[arg(long)]
     pub openapi: bool,
@@ -94,6 +97,7 @@ pub struct Server {
 pub const TOKEN_EXAMPLE: &str = "\
 Examples:
   evenhand token add vision-ci --role tenant --tenant vision
+  evenhand token add alice --role tenant --tenant vision --user alice      where the service runs as root
   evenhand token list
   evenhand token rotate vision-ci
   evenhand token revoke vision-ci
@@ -135,6 +139,9 @@ pub struct TokenAdd {
     /// The tenant whose it is: needed for the role tenant, allowed for read-only
     #[arg(long, value_name = "NAME")]
     pub tenant: Option<String>,
+    /// The system user as whom its jobs run, where the service runs as root
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     #[command(flatten)]
     pub place: TokenPlace,
 }

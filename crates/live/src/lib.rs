@@ -6,6 +6,7 @@
 //! [`Backend`]: evenhand_core::Backend
 
 pub mod access;
+mod account;
 pub mod api;
 mod clock;
 mod local;
@@ -16,10 +17,11 @@ mod service;
 pub mod store;
 mod world;
 
+pub use account::{Account, AccountError, is_root, own_user};
 pub use clock::{Clock, Stopwatch, system_ms};
 pub use local::{
     ABILITIES as LOCAL_ABILITIES, Devices, FoundGpus, GpuError, LocalRunner, SUPERVISE, SupervisorCommand,
-    find_gpus, output_file, supervise,
+    barred, find_gpus, output_file, supervise,
 };
 pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};
 pub use request::{Answer, Asker, DEFAULT_TENANT, Refusal, Request, Wanted, Wish};

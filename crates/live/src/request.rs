@@ -156,6 +156,8 @@ pub struct Asker {
     pub name: String,
     /// The tenant whose it is.
     pub tenant: Option<String>,
+    /// The system user as whom a job runs that they submit.
+    pub user: Option<String>,
 }
 
 /// What somebody wants, and where the answer goes.

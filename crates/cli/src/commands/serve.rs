@@ -5,12 +5,12 @@ use crate::live_args::{Serve, Supervise};
 use crate::{inputs, output};
 use anyhow::{Context, Result};
 use evenhand_core::{Choice, GpuId, Span};
-use evenhand_live::access::{Access, OWN_TOKEN_FILE, Tokens, make_own_token};
+use evenhand_live::access::{Access, JobUsers, OWN_TOKEN_FILE, Tokens, make_own_token};
 use evenhand_live::api::{Front, Tls, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
     Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
-    SupervisorCommand, find_gpus,
+    SupervisorCommand, barred, find_gpus, is_root,
 };
 use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
 use std::net::TcpListener;
@@ -28,6 +28,7 @@ pub fn run(args: &Serve) -> Result<()> {
     }
     let state = state_folder(args.state.as_deref())?;
     let tls = tls(args)?;
+    let users = JobUsers::new(args.user.clone()).map_err(|error| wrong("--user", error))?;
     check_listen(args, &state)?;
     let machines = machines(args)?;
     let setup = setup(args)?;
@@ -37,11 +38,18 @@ pub fn run(args: &Serve) -> Result<()> {
         TcpListener::bind(args.listen).with_context(|| format!("{} cannot be listened at", args.listen))?;
     let address = listener.local_addr()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let doors = Doors { listener, tls, requests_per_second: args.requests_per_second };
+    let doors = Doors { listener, tls, requests_per_second: args.requests_per_second, users };
     let mut service = listen(config, inbox, tell, doors)?;
     tell_address(&state, &address.to_string())
         .with_context(|| format!("{} cannot be written", state.display()))?;
     output::note(&format!("listening at {scheme}://{address}, with everything in {}", state.display()));
+    if let Some(barred) = barred(&state).filter(|_| is_root()) {
+        output::note(&format!(
+            "warning: other users cannot go through {}, so their jobs cannot reach their checkpoints in {}: use --state /var/lib/evenhand",
+            barred.display(),
+            state.display()
+        ));
+    }
     let token = state.join(OWN_TOKEN_FILE);
     // Clients look for a token where the state usually is.
     if args.state.is_some() && token.exists() {
@@ -57,6 +65,8 @@ pub struct Doors {
     pub tls: Option<Tls>,
     /// How often each token may ask.
     pub requests_per_second: u32,
+    /// As whom jobs run.
+    pub users: JobUsers,
 }
 
 /// Opens the service, and answers requests for it on threads of their own.
@@ -66,7 +76,7 @@ pub fn listen(
     tell: Sender<Mail>,
     doors: Doors,
 ) -> Result<Service> {
-    let Doors { listener, tls, requests_per_second } = doors;
+    let Doors { listener, tls, requests_per_second, users } = doors;
     let state = config.state.clone();
     let (last, shown) = Front::channel();
     let told = Box::new(move |seq| {
@@ -75,7 +85,7 @@ pub fn listen(
     });
     let service = Service::open(config, inbox, told).map_err(refused)?;
     make_own_token(&state)?;
-    let access = Access::open(&state, requests_per_second)?;
+    let access = Access::open(&state, requests_per_second, users)?;
     let front = Arc::new(Front::new(state, tell, service.vitals(), shown, access));
     std::thread::Builder::new().name("front".to_owned()).spawn(move || {
         if let Err(error) = serve(front, listener, tls) {

@@ -54,7 +54,8 @@ fn add(args: &TokenAdd) -> Result<()> {
         let known = Role::ALL.map(|(name, _)| name).join(", ");
         wrong("--role", format!("there is no role {}: {known} are allowed", args.role))
     })?;
-    let wanted = WantedToken { name: args.name.clone(), role, tenant: args.tenant.clone() };
+    let (tenant, user) = (args.tenant.clone(), args.user.clone());
+    let wanted = WantedToken { name: args.name.clone(), role, tenant, user };
     let made: NewToken = match place(&args.place)? {
         Place::Folder(state) => {
             // Tokens may be made before the service is ever started; the folder is as private as the service makes it.
@@ -85,10 +86,10 @@ fn place(args: &TokenPlace) -> Result<Place> {
 }
 
 fn table(tokens: &[access::Token]) -> Table {
-    let mut table = Table::new(["name", "role", "tenant"].map(|title| (title, Side::Left)));
+    let mut table = Table::new(["name", "role", "tenant", "user"].map(|title| (title, Side::Left)));
     for token in tokens {
-        let tenant = token.tenant.clone().unwrap_or_default();
-        table.row([token.name.clone(), token.role.to_string(), tenant]);
+        let [tenant, user] = [&token.tenant, &token.user].map(|word| word.clone().unwrap_or_default());
+        table.row([token.name.clone(), token.role.to_string(), tenant, user]);
     }
     table
 }

@@ -8,6 +8,9 @@ mod fuzz;
 mod hostile;
 mod roles;
 mod server;
+#[path = "../service/skipped.rs"]
+mod skipped;
 mod tenants;
 mod tls;
 mod tokens;
+mod users;

@@ -3,7 +3,7 @@
 use super::{Front, Trouble};
 use crate::access::Who;
 use crate::local::output_file;
-use crate::request::{Answer, DEFAULT_TENANT, Wanted, Wish};
+use crate::request::{Answer, Asker, DEFAULT_TENANT, Wanted, Wish};
 use crate::store::{JobFilter, JobRow, Page, Phase};
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -60,7 +60,9 @@ pub(super) async fn submit(
     } else {
         key
     };
-    let answer = front.ask(&who, Wish::Submit { wanted: Box::new(wanted), key }).await?;
+    let user = front.access().job_user(&who)?;
+    let asker = Asker { name: who.name, tenant: who.tenant, user };
+    let answer = front.ask_as(asker, Wish::Submit { wanted: Box::new(wanted), key }).await?;
     let Answer::Job { job, created } = answer else { return Err(Trouble::invalid("no job came of it")) };
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(Accepted { job, created })))

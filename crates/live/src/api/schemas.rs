@@ -103,7 +103,7 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
         "Token",
         r#"{"type": "object", "required": ["name", "role", "made_ms"], "properties": {"name": {"type": "string"},
             "role": {"type": "string", "enum": ["read-only", "tenant", "operator", "admin"]}, "tenant": {"type": "string"},
-            "made_ms": {"type": "integer"}}}"#,
+            "user": {"type": "string"}, "made_ms": {"type": "integer"}}}"#,
     ),
     (
         "Tokens",
@@ -115,7 +115,7 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
         r#"{"type": "object", "required": ["name", "role"], "additionalProperties": false, "properties": {
             "name": {"type": "string", "minLength": 1, "maxLength": 64},
             "role": {"type": "string", "enum": ["read-only", "tenant", "operator", "admin"]},
-            "tenant": {"type": "string", "minLength": 1, "maxLength": 128}}}"#,
+            "tenant": {"type": "string", "minLength": 1, "maxLength": 128}, "user": {"type": "string", "minLength": 1}}}"#,
     ),
     (
         "NewToken",

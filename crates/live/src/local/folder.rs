@@ -34,6 +34,12 @@ pub(super) struct Order {
     pub environment: Vec<(String, String)>,
     /// Where it runs.
     pub folder: PathBuf,
+    /// The system user as whom it runs; whoever runs the service if nobody is named.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// Folders that are its own.
+    #[serde(default)]
+    pub own: Vec<PathBuf>,
     /// Where its output goes.
     pub output: PathBuf,
     /// Size at which a new file is begun, in bytes.

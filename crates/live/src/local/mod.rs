@@ -4,10 +4,12 @@ mod folder;
 mod gpus;
 mod launch;
 mod procs;
+mod rooms;
 mod supervisor;
 mod watcher;
 
 pub use gpus::{FoundGpus, GpuError, find_gpus};
+pub use rooms::barred;
 pub use supervisor::{SUPERVISE, supervise};
 
 use crate::runner::{Ending, LiveJob, Runner, Seen};
@@ -15,6 +17,7 @@ use crate::world::Mail;
 use evenhand_core::{Abilities, EndCause, GpuId, GpuSet, JobId, Lease, LeaseId, Outcome, Retry, Span, Work};
 use folder::{CLAIM, Claim, EXIT, Exit, How, ORDER, STARTED, STOP, Stop};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
 };
@@ -22,6 +25,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Sender;
@@ -114,8 +118,7 @@ impl LocalRunner {
         supervisor: SupervisorCommand,
         tell: Sender<Mail>,
     ) -> io::Result<Self> {
-        fs::create_dir_all(state.join("leases"))?;
-        fs::create_dir_all(state.join("jobs"))?;
+        rooms::furnish(state)?;
         Ok(Self {
             state: state.to_owned(),
             store: store.to_owned(),
@@ -135,7 +138,7 @@ impl LocalRunner {
         let folder = self.folder(lease.id);
         let own = job_folder(&self.state, lease.job);
         fs::create_dir_all(&folder)?;
-        fs::create_dir_all(own.checkpoints())?;
+        rooms::furnish_job(&own.0, &own.checkpoints())?;
         let mark = launch::mark(&self.store, lease.id);
         folder::write(&folder, ORDER, &launch::order(lease, job, &own, &self.devices, &mark))?;
         self.watcher.watch_folder(lease.id, &folder)?;
@@ -310,11 +313,18 @@ const PROGRESS_BYTES_MAX: u64 = 64;
 /// The steps done according to a checkpoint: the number at its beginning.
 fn read_steps(checkpoint: &Path) -> Option<f64> {
     // Opening a pipe that a job put there would wait for its writer.
-    if !fs::metadata(checkpoint).ok()?.is_file() {
+    let file = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(checkpoint)
+        .ok()?;
+    let (found, folder) = (file.metadata().ok()?, fs::metadata(checkpoint.parent()?).ok()?);
+    // A link to what the job itself may not read tells nothing either.
+    if !found.is_file() || found.uid() != folder.uid() {
         return None;
     }
     let mut head = Vec::new();
-    File::open(checkpoint).ok()?.take(PROGRESS_BYTES_MAX).read_to_end(&mut head).ok()?;
+    file.take(PROGRESS_BYTES_MAX).read_to_end(&mut head).ok()?;
     let word = head.split(u8::is_ascii_whitespace).next()?;
     let steps: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
     steps.is_finite().then_some(steps)

@@ -41,6 +41,8 @@ pub(super) struct Intake<'a, 'b> {
     pub world: &'a mut World,
     pub next_job: &'a mut JobId,
     pub queue_max: u64,
+    /// The system user of whoever wishes.
+    pub user: Option<String>,
 }
 
 impl Intake<'_, '_> {
@@ -100,8 +102,10 @@ impl Intake<'_, '_> {
                 ))
                 .into());
             }
-            if let Some((job, before)) = self.batch.by_key(key)? {
-                let answer = if before == content {
+            if let Some((job, before, user)) = self.batch.by_key(key)? {
+                // Of jobs from before there were users nobody knows whose they are.
+                let is_same = before == content && (user.is_none() || user == self.user);
+                let answer = if is_same {
                     Ok(Answer::Job { job, created: false })
                 } else {
                     Err(Refusal::KeyTaken(job))
@@ -122,8 +126,10 @@ impl Intake<'_, '_> {
         let job = spec.id;
         self.next_job.0 += 1;
         let program = serde_json::to_string(&wanted.program).expect("a program can be written as JSON");
-        self.batch.submit(&Submission { job, key, content, program })?;
-        self.world.admit(LiveJob { spec: spec.clone(), program: Arc::new(wanted.program.clone()) });
+        let user = self.user.clone();
+        self.batch.submit(&Submission { job, key, content, program, user })?;
+        let (program, user) = (Arc::new(wanted.program.clone()), self.user.as_deref().map(Arc::from));
+        self.world.admit(LiveJob { spec: spec.clone(), program, user });
         events.push(Event::Submitted(spec));
         Ok(Taken { events, answer: Ok(Answer::Job { job, created: true }) })
     }

@@ -80,6 +80,7 @@ impl Service {
                         world,
                         next_job,
                         queue_max: *queue_max,
+                        user: asker.user.clone(),
                     };
                     // Owed before anything can fail: whoever asked hears of it either way.
                     owed.push(Owed { reply, answer: Err(Refusal::Stopping) });

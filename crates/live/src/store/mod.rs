@@ -133,13 +133,13 @@ impl Store {
         Ok(())
     }
 
-    /// The programs of jobs that have not ended.
-    pub fn programs(&self) -> Result<BTreeMap<JobId, String>, StoreError> {
+    /// The programs of jobs that have not ended, each with the system user as whom it runs.
+    pub fn programs(&self) -> Result<BTreeMap<JobId, (String, Option<String>)>, StoreError> {
         let doing = "reading programs";
-        let select = "SELECT job, program FROM submission JOIN job ON id = job WHERE ended IS NULL";
+        let select = "SELECT job, program, user FROM submission JOIN job ON id = job WHERE ended IS NULL";
         let mut select = self.connection.prepare(select).map_err(while_doing(doing))?;
-        let rows =
-            select.query_map([], |row| Ok((JobId(row.get(0)?), row.get(1)?))).map_err(while_doing(doing))?;
+        let rows = select.query_map([], |row| Ok((JobId(row.get(0)?), (row.get(1)?, row.get(2)?))));
+        let rows = rows.map_err(while_doing(doing))?;
         rows.collect::<Result<_, _>>().map_err(while_doing(doing))
     }
 

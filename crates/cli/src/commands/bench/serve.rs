@@ -8,7 +8,7 @@ use crate::live_args::Server;
 use crate::table::{Side, Table};
 use crate::{clock, inputs, output};
 use anyhow::{Context, Result, anyhow};
-use evenhand_live::access::OWN_TOKEN_FILE;
+use evenhand_live::access::{JobUsers, OWN_TOKEN_FILE};
 use evenhand_live::api::{Accepted, Health};
 use evenhand_live::store::Origin;
 use evenhand_live::{Runner, ServiceConfig, Setting, Vitals};
@@ -132,13 +132,18 @@ fn start(args: &BenchServe, folder: &Path) -> Result<(String, Arc<Vitals>)> {
     };
     let listener = TcpListener::bind("127.0.0.1:0").context("nothing can be listened at")?;
     let url = format!("http://{}", listener.local_addr()?);
+    let users = JobUsers::new(None)?;
     let (ready, opened) = channel();
     thread::Builder::new().name("engine".to_owned()).spawn(move || {
-        let mut service =
-            match listen(config, inbox, tell, Doors { listener, tls: None, requests_per_second: u32::MAX }) {
-                Ok(service) => service,
-                Err(error) => return drop(ready.send(Err(error))),
-            };
+        let mut service = match listen(
+            config,
+            inbox,
+            tell,
+            Doors { listener, tls: None, requests_per_second: u32::MAX, users },
+        ) {
+            Ok(service) => service,
+            Err(error) => return drop(ready.send(Err(error))),
+        };
         let _ = ready.send(Ok(service.vitals()));
         if let Err(error) = service.run() {
             output::note(&format!("error: the service has stopped: {error}"));

@@ -1,6 +1,6 @@
 //! From the launch of a job until nothing of it is left.
 
-use super::super::folder::{self, Exit, How, Order, STOP, Stop};
+use super::super::folder::{self, Exit, How, STOP, Stop};
 use super::super::procs;
 use super::launcher::Launched;
 use super::output::Output;
@@ -43,7 +43,7 @@ impl Shift {
         folder: &Path,
         launched: Launched,
         hears: UnixStream,
-        order: &Order,
+        output: Output,
     ) -> io::Result<Self> {
         let leader = Pid::from_child(&launched.child);
         let gone = pidfd_open(leader, PidfdFlags::empty())?;
@@ -55,7 +55,7 @@ impl Shift {
             gone,
             hears,
             pipe: launched.output.into(),
-            output: Output::open(&order.output, order.output_bytes_max),
+            output,
             told: None,
             kill_at: None,
         })
