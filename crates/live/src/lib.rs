@@ -20,8 +20,8 @@ mod world;
 pub use account::{Account, AccountError, is_root, own_user};
 pub use clock::{Clock, Stopwatch, system_ms};
 pub use local::{
-    ABILITIES as LOCAL_ABILITIES, Devices, FoundGpus, GpuError, LocalRunner, SUPERVISE, SupervisorCommand,
-    barred, find_gpus, output_file, supervise,
+    ABILITIES as LOCAL_ABILITIES, Cgroups, Devices, FoundGpus, GpuError, LocalRunner, NoCgroups, SUPERVISE,
+    SupervisorCommand, barred, find_gpus, output_file, supervise,
 };
 pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};
 pub use request::{Answer, Asker, DEFAULT_TENANT, Refusal, Request, Wanted, Wish};

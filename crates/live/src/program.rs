@@ -16,12 +16,12 @@ pub struct Program {
     /// Where it runs; a folder of its own if none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
-    /// What each of its processes may use at most.
+    /// What it may use at most.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: ProgramLimits,
 }
 
-/// What each process of a job may use at most; unlimited where nothing is said.
+/// What each process of a job may use at most, and all of them together; unlimited where nothing is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramLimits {
@@ -34,6 +34,15 @@ pub struct ProgramLimits {
     /// Files open at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
+    /// Memory of all processes together, in bytes. This and what follows takes cgroups that the service may make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_memory_bytes: Option<u64>,
+    /// Processes and threads at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_processes: Option<u64>,
+    /// Processors' worth of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_cpus: Option<u32>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -77,6 +86,9 @@ impl Program {
             if name.starts_with(RESERVED_PREFIX) || name == RESERVED {
                 return Err(format!("environment sets {name}: Evenhand sets that itself"));
             }
+        }
+        if self.limits.job_processes == Some(0) || self.limits.job_cpus == Some(0) {
+            return Err("limits allow the job no process or no processor: at least 1 is needed".to_owned());
         }
         match &self.folder {
             Some(folder) if !folder.is_absolute() => {

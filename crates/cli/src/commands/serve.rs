@@ -9,7 +9,7 @@ use evenhand_live::access::{Access, JobUsers, OWN_TOKEN_FILE, Tokens, make_own_t
 use evenhand_live::api::{Front, Tls, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
-    Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
+    Cgroups, Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
     SupervisorCommand, barred, find_gpus, is_root,
 };
 use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
@@ -200,7 +200,13 @@ fn config(
     let make_runner = move |origin: &Origin| -> std::io::Result<Box<dyn Runner>> {
         // This very binary, also if another was put in its place meanwhile.
         let supervisor = SupervisorCommand { binary: "/proc/self/exe".into() };
-        Ok(Box::new(LocalRunner::new(&folder, &origin.mark, devices, supervisor, tell)?))
+        let cgroups = Cgroups::find();
+        if let Err(why) = &cgroups {
+            output::note(&format!(
+                "jobs get no cgroup of their own ({why}): what is left of one whose supervisor was killed is found by its session and its environment"
+            ));
+        }
+        Ok(Box::new(LocalRunner::new(&folder, &origin.mark, devices, supervisor, cgroups.ok(), tell)?))
     };
     let abilities = evenhand_live::LOCAL_ABILITIES;
     ServiceConfig {

@@ -1,10 +1,11 @@
-//! The door of the service from outside: every role at every route, tenants among each other, and people who mean harm.
+//! The service from outside: every role at every route, tenants among each other, people who mean harm, jobs that hide.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 #[path = "../service/eventually.rs"]
 mod eventually;
 mod fuzz;
+mod groups;
 mod hostile;
 mod roles;
 mod server;

@@ -81,8 +81,16 @@ impl Server {
 
     /// Kills it and starts it again.
     pub fn restart(&mut self) {
+        self.kill();
+        self.start_again();
+    }
+
+    pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    pub fn start_again(&mut self) {
         std::fs::remove_file(self.state.join("address")).unwrap();
         (self.child, self.address) = spawn(&self.state, &self.command);
     }

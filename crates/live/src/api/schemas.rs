@@ -37,7 +37,8 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
             "environment": {"type": "object", "additionalProperties": {"type": "string"}}, "folder": {"type": "string"},
             "limits": {"type": "object", "additionalProperties": false, "properties": {
                 "memory_bytes": {"type": "integer", "minimum": 0}, "cpu_s": {"type": "integer", "minimum": 0},
-                "open_files": {"type": "integer", "minimum": 0}}}}}"#,
+                "open_files": {"type": "integer", "minimum": 0}, "job_memory_bytes": {"type": "integer", "minimum": 0},
+                "job_processes": {"type": "integer", "minimum": 1}, "job_cpus": {"type": "integer", "minimum": 1}}}}}"#,
     ),
     (
         "Accepted",

@@ -11,6 +11,7 @@
 //!
 //! Files appear whole, by renaming.
 
+use super::cgroup::Group;
 use crate::program::{Program, ProgramLimits};
 use evenhand_core::{EndCause, Retry};
 use serde::de::DeserializeOwned;
@@ -37,6 +38,9 @@ pub(super) struct Order {
     /// The system user as whom it runs; whoever runs the service if nobody is named.
     #[serde(default)]
     pub user: Option<String>,
+    /// The control group that all its processes are in, if it has one.
+    #[serde(default)]
+    pub cgroup: Option<PathBuf>,
     /// Folders that are its own.
     #[serde(default)]
     pub own: Vec<PathBuf>,
@@ -47,6 +51,11 @@ pub(super) struct Order {
 }
 
 impl Order {
+    /// The control group that all its processes are in.
+    pub(super) fn group(&self) -> Option<Group> {
+        self.cgroup.clone().map(Group::at)
+    }
+
     pub(super) fn limits(&self) -> ProgramLimits {
         self.program.limits
     }

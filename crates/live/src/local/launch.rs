@@ -64,7 +64,8 @@ pub(super) fn order(lease: &Lease, job: &LiveJob, own: &JobFolder, devices: &Dev
         own.work()
     });
     let output = own.output();
-    Order { program, environment, folder, user, own: owned, output, output_bytes_max: OUTPUT_BYTES_MAX }
+    let (cgroup, output_bytes_max) = (None, OUTPUT_BYTES_MAX);
+    Order { program, environment, folder, user, cgroup, own: owned, output, output_bytes_max }
 }
 
 /// Each GPU as `node.ordinal`.

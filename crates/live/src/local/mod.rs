@@ -1,5 +1,6 @@
 //! Runs jobs as processes on this machine, each under a supervisor that outlives the server.
 
+mod cgroup;
 mod folder;
 mod gpus;
 mod launch;
@@ -8,14 +9,16 @@ mod rooms;
 mod supervisor;
 mod watcher;
 
+pub use cgroup::{Cgroups, NoCgroups};
 pub use gpus::{FoundGpus, GpuError, find_gpus};
 pub use rooms::barred;
 pub use supervisor::{SUPERVISE, supervise};
 
 use crate::runner::{Ending, LiveJob, Runner, Seen};
 use crate::world::Mail;
+use cgroup::Group;
 use evenhand_core::{Abilities, EndCause, GpuId, GpuSet, JobId, Lease, LeaseId, Outcome, Retry, Span, Work};
-use folder::{CLAIM, Claim, EXIT, Exit, How, ORDER, STARTED, STOP, Stop};
+use folder::{CLAIM, Claim, EXIT, Exit, How, ORDER, Order, STARTED, STOP, Stop};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use rustix::process::{
@@ -99,6 +102,7 @@ pub struct LocalRunner {
     store: String,
     devices: Devices,
     supervisor: SupervisorCommand,
+    cgroups: Option<Cgroups>,
     watcher: Watcher,
     tracked: BTreeMap<LeaseId, Tracked>,
 }
@@ -110,12 +114,14 @@ pub const ABILITIES: Abilities = Abilities { resize: false, share: true, grace: 
 const AGAIN: Span = Span(20);
 
 impl LocalRunner {
-    /// A runner that keeps everything under this folder. `store` tells its processes from those of others; news goes to `tell`.
+    /// A runner that keeps everything under this folder. `store` tells its processes from those of others; each lease gets a group of its
+    /// own where there are `cgroups`; news goes to `tell`.
     pub fn new(
         state: &Path,
         store: &str,
         devices: Devices,
         supervisor: SupervisorCommand,
+        cgroups: Option<Cgroups>,
         tell: Sender<Mail>,
     ) -> io::Result<Self> {
         rooms::furnish(state)?;
@@ -124,6 +130,7 @@ impl LocalRunner {
             store: store.to_owned(),
             devices,
             supervisor,
+            cgroups,
             watcher: Watcher::start(tell)?,
             tracked: BTreeMap::new(),
         })
@@ -140,7 +147,9 @@ impl LocalRunner {
         fs::create_dir_all(&folder)?;
         rooms::furnish_job(&own.0, &own.checkpoints())?;
         let mark = launch::mark(&self.store, lease.id);
-        folder::write(&folder, ORDER, &launch::order(lease, job, &own, &self.devices, &mark))?;
+        let mut order = launch::order(lease, job, &own, &self.devices, &mark);
+        order.cgroup = self.cgroups.as_ref().map(|all| all.of(&self.store, lease.id).path().to_owned());
+        folder::write(&folder, ORDER, &order)?;
         self.watcher.watch_folder(lease.id, &folder)?;
         let mut command = Command::new(&self.supervisor.binary);
         command.arg(SUPERVISE).arg(&folder).current_dir("/");
@@ -156,6 +165,14 @@ impl LocalRunner {
         let process = claim.open()?;
         self.watcher.watch_process(lease, &process).ok()?;
         Some(process)
+    }
+
+    /// Kills what is left of a lease whose supervisor is gone, by all that it is known by; whether nothing was there any more.
+    fn clear_processes(&self, lease: LeaseId, claim: &Claim) -> bool {
+        // As it was when the lease began: the service may have been allowed more then, or less.
+        let order: Option<Order> = folder::read(&self.folder(lease), ORDER);
+        let is_clear = order.and_then(|order| order.cgroup).is_none_or(|path| Group::at(path).clear());
+        procs::kill_left(claim, &launch::mark(&self.store, lease)) == 0 && is_clear
     }
 
     /// A supervisor is gone and left no exit: what that means depends on how far it came.
@@ -174,7 +191,7 @@ impl LocalRunner {
             self.tracked.insert(lease, Tracked { process: Some(process), refused: None });
             return Seen { again: Some(AGAIN), ..Seen::default() };
         }
-        if procs::kill_left(&claim, &launch::mark(&self.store, lease)) > 0 {
+        if !self.clear_processes(lease, &claim) {
             return Seen { again: Some(AGAIN), ..Seen::default() };
         }
         // It may have written its last word between our two looks.
@@ -267,7 +284,7 @@ impl Runner for LocalRunner {
         for lease in numbers.map(LeaseId).filter(|lease| !leases(*lease)).collect::<Vec<_>>() {
             let folder = self.folder(lease);
             if let Some(claim) = folder::read::<Claim>(&folder, CLAIM) {
-                while procs::kill_left(&claim, &launch::mark(&self.store, lease)) > 0 {
+                while !self.clear_processes(lease, &claim) {
                     std::thread::sleep(std::time::Duration::from_millis(AGAIN.0));
                 }
             }

@@ -74,6 +74,8 @@ fn become_job(parent: &OsStr, folder: &Path) -> io::Error {
 
 /// Becomes the job's user and limits itself; gives what is left to be run.
 fn prepared(parent: &OsStr, order: &Order) -> io::Result<Command> {
+    // While we still may.
+    order.group().map_or(Ok(()), |group| group.join())?;
     let account = order.user.as_deref().map(Account::find).transpose()?;
     let other = account.filter(|account| !account.is_own());
     if let Some(other) = &other {
@@ -115,12 +117,13 @@ fn limit(limits: ProgramLimits) -> io::Result<()> {
 /// Whether a launch that failed like this may succeed another time.
 pub(super) fn retry(error: &io::Error) -> Retry {
     match error.kind() {
-        // The program is missing, not ours to run, not a program, or its arguments are no good.
+        // The program is missing, not ours to run, not a program, or its arguments or limits are no good.
         ErrorKind::NotFound
         | ErrorKind::NotADirectory
         | ErrorKind::PermissionDenied
         | ErrorKind::InvalidInput
-        | ErrorKind::ArgumentListTooLong => Retry::Never,
+        | ErrorKind::ArgumentListTooLong
+        | ErrorKind::Unsupported => Retry::Never,
         _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => Retry::Never,
         _ => Retry::Later,
     }

@@ -8,7 +8,7 @@ mod output;
 mod shift;
 
 use super::folder::{self, CLAIM, EXIT, Exit, How, LOCK, ORDER, Order, Reserved, STARTED};
-use super::{procs, rooms};
+use super::{cgroup, procs, rooms};
 use crate::account::Account;
 use launcher::Launched;
 use output::Output;
@@ -79,11 +79,13 @@ fn attend(folder: &Path) -> io::Result<Exit> {
         Err(error) => {
             // Where whoever submitted the job looks first.
             output.write(complaint(&order, &error).as_bytes());
+            // Nobody is in it, if it was made at all.
+            let _ = order.group().map(|group| group.clear());
             return Ok(refusal(&error));
         }
     };
     folder::write(folder, STARTED, &())?;
-    Shift::new(folder, launched, hears, output)?.stay()
+    Shift::new(folder, launched, hears, output, order.group())?.stay()
 }
 
 /// Gives the job what is its own, and launches it.
@@ -94,6 +96,10 @@ fn launch(folder: &Path, order: &Order, output: &mut Output) -> io::Result<Launc
             rooms::give(own, &account)?;
         }
         output.give(account)?;
+    }
+    match order.group() {
+        Some(group) => group.make(order.limits())?,
+        None => cgroup::check_without(order.limits())?,
     }
     launcher::start(folder, order)
 }

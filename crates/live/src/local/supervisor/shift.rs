@@ -1,5 +1,6 @@
 //! From the launch of a job until nothing of it is left.
 
+use super::super::cgroup::Group;
 use super::super::folder::{self, Exit, How, STOP, Stop};
 use super::super::procs;
 use super::launcher::Launched;
@@ -34,6 +35,7 @@ pub(super) struct Shift {
     hears: UnixStream,
     pipe: std::fs::File,
     output: Output,
+    group: Option<Group>,
     told: Option<EndCause>,
     kill_at: Option<Instant>,
 }
@@ -44,6 +46,7 @@ impl Shift {
         launched: Launched,
         hears: UnixStream,
         output: Output,
+        group: Option<Group>,
     ) -> io::Result<Self> {
         let leader = Pid::from_child(&launched.child);
         let gone = pidfd_open(leader, PidfdFlags::empty())?;
@@ -56,6 +59,7 @@ impl Shift {
             hears,
             pipe: launched.output.into(),
             output,
+            group,
             told: None,
             kill_at: None,
         })
@@ -68,13 +72,14 @@ impl Shift {
         while !self.wait()? {
             if self.kill_at.is_some_and(|at| at <= Instant::now()) {
                 self.kill_at = None;
-                self.signal(Signal::KILL);
+                self.kill();
             }
         }
         // The leader is not reaped yet, so that the number of its group is still its own.
-        self.signal(Signal::KILL);
+        self.kill();
         let status = self.child.wait()?;
         sweep();
+        self.leave_group();
         self.take_output();
         let how = status.code().map_or_else(|| How::Signalled(status.signal().unwrap_or(0)), How::Exited);
         Ok(Exit { how, told: self.told })
@@ -126,7 +131,7 @@ impl Shift {
             }
             (_, EndCause::NodeLost) => {
                 self.told = Some(cause);
-                self.signal(Signal::KILL);
+                self.kill();
             }
             // Told again: the shorter time counts.
             _ => self.kill_at = self.kill_at.map(|before| before.min(kill_at)),
@@ -136,6 +141,21 @@ impl Shift {
     fn signal(&self, signal: Signal) {
         // Only a group without living members refuses, and that is as good as done.
         let _ = kill_process_group(self.leader, signal);
+    }
+
+    /// Kills whatever belongs to the job, as far as that is known.
+    fn kill(&self) {
+        self.signal(Signal::KILL);
+        if let Some(group) = &self.group {
+            group.kill();
+        }
+    }
+
+    /// Nothing of the job is left when this returns, whoever its parent was.
+    fn leave_group(&self) {
+        while self.group.as_ref().is_some_and(|group| !group.clear()) {
+            thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Takes what there is to read, and no more.
