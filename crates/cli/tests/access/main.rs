@@ -1,7 +1,9 @@
-//! The service from outside: every role at every route, tenants among each other, people who mean harm, jobs that hide.
+//! The service from outside: every role at every route, tenants among each other, people who mean harm, jobs that hide, disks
+//! that fail.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod disk;
 #[path = "../service/eventually.rs"]
 mod eventually;
 mod fuzz;

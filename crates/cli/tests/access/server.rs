@@ -64,6 +64,11 @@ impl Server {
     pub fn start_in(folder: &Path, flags: &[&str]) -> Self {
         let _ = std::fs::remove_dir_all(folder);
         std::fs::create_dir_all(folder).unwrap();
+        Self::start_at(folder, flags)
+    }
+
+    /// In a folder that is there.
+    pub fn start_at(folder: &Path, flags: &[&str]) -> Self {
         let state = folder.join("state");
         let words = "serve --listen 127.0.0.1:0 --fake-gpus v100=4 --policy fifo --grace 1s --state";
         let mut command: Vec<String> = words.split(' ').map(str::to_owned).collect();

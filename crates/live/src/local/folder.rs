@@ -3,6 +3,7 @@
 //! | File | Written by | Means |
 //! |---|---|---|
 //! | `order.json` | server | what to run |
+//! | `room` | server | nothing: room on the disk for the supervisor's files |
 //! | `lock` | supervisor | held while it lives |
 //! | `claim.json` | supervisor | this process supervises; a lease is claimed once |
 //! | `started` | supervisor | the program was run |
@@ -21,6 +22,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub(super) const ORDER: &str = "order.json";
+const ROOM: &str = "room";
 pub(super) const LOCK: &str = "lock";
 pub(super) const CLAIM: &str = "claim.json";
 pub(super) const STARTED: &str = "started";
@@ -105,9 +107,25 @@ pub(super) fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> 
 
 /// Writes a file of the folder, whole or not at all.
 pub(super) fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::Result<()> {
+    fs::rename(draft(folder, name, value)?, folder.join(name))
+}
+
+/// Takes as much room as a supervisor needs to begin, so that none is started that could not.
+pub(super) fn reserve_room(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join(ROOM), vec![b' '; ROOM_BYTES])
+}
+
+/// Gives that room back, to whoever takes it at once.
+pub(super) fn free_room(folder: &Path) {
+    // A server from before made none.
+    let _ = fs::remove_file(folder.join(ROOM));
+}
+
+/// A file that is written, and put in its place later, which takes no more room.
+pub(super) fn draft<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::Result<PathBuf> {
     let draft = folder.join(format!("{name}.{}", std::process::id()));
     fs::write(&draft, serde_json::to_vec(value)?)?;
-    fs::rename(draft, folder.join(name))
+    Ok(draft)
 }
 
 /// A file that room was set aside for, so that it can be written when the disk is full.
@@ -118,6 +136,9 @@ pub(super) struct Reserved {
 }
 
 const RESERVED_BYTES: usize = 4096;
+
+/// A block each for the supervisor's files, and more: blocks are larger on some disks.
+const ROOM_BYTES: usize = 32 * 1024;
 
 impl Reserved {
     pub(super) fn new(folder: &Path, name: &str) -> io::Result<Self> {

@@ -7,6 +7,7 @@ mod launch;
 mod procs;
 mod rooms;
 mod supervisor;
+mod tracked;
 mod watcher;
 
 pub use cgroup::{Cgroups, NoCgroups};
@@ -32,6 +33,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Sender;
+use tracked::Tracked;
 use watcher::Watcher;
 
 /// Which devices of this machine the GPUs of its nodes are: an index or a UUID each, as CUDA names them.
@@ -84,15 +86,6 @@ pub fn output_file(state: &Path, job: JobId) -> PathBuf {
 
 fn job_folder(state: &Path, job: JobId) -> JobFolder {
     JobFolder(state.join("jobs").join(job.0.to_string()))
-}
-
-/// A supervisor that was started or found.
-#[derive(Debug)]
-struct Tracked {
-    /// Its process, if there is or was one.
-    process: Option<OwnedFd>,
-    /// Why no supervisor could be started.
-    refused: Option<Retry>,
 }
 
 /// Runs jobs as processes on this machine.
@@ -150,6 +143,7 @@ impl LocalRunner {
         let mut order = launch::order(lease, job, &own, &self.devices, &mark);
         order.cgroup = self.cgroups.as_ref().map(|all| all.of(&self.store, lease.id).path().to_owned());
         folder::write(&folder, ORDER, &order)?;
+        folder::reserve_room(&folder)?;
         self.watcher.watch_folder(lease.id, &folder)?;
         let mut command = Command::new(&self.supervisor.binary);
         command.arg(SUPERVISE).arg(&folder).current_dir("/");
@@ -158,6 +152,15 @@ impl LocalRunner {
         let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
         self.watcher.watch_process(lease.id, &process)?;
         Ok(process)
+    }
+
+    /// Starts a lease for which there was no room before.
+    fn try_again(&mut self, lease: LeaseId) {
+        if let Some(Tracked::NoRoom(pending)) = self.tracked.get(&lease) {
+            let (lease, job) = pending.as_ref();
+            let tracked = Tracked::new(self.order(lease, job), lease, job);
+            self.tracked.insert(lease.id, tracked);
+        }
     }
 
     /// Follows the process that claimed a lease.
@@ -188,7 +191,7 @@ impl LocalRunner {
         if let Some(process) = self.follow(lease, &claim)
             && !is_gone(&process)
         {
-            self.tracked.insert(lease, Tracked { process: Some(process), refused: None });
+            self.tracked.insert(lease, Tracked::Process(Some(process)));
             return Seen { again: Some(AGAIN), ..Seen::default() };
         }
         if !self.clear_processes(lease, &claim) {
@@ -214,12 +217,8 @@ impl Runner for LocalRunner {
         if self.tracked.contains_key(&lease.id) || self.adopt(lease.id) {
             return;
         }
-        let (process, refused) = match self.order(lease, job) {
-            Ok(process) => (Some(process), None),
-            // That is our trouble, not the job's: its program has not even been looked at.
-            Err(_) => (None, Some(Retry::Later)),
-        };
-        self.tracked.insert(lease.id, Tracked { process, refused });
+        let tracked = Tracked::new(self.order(lease, job), lease, job);
+        self.tracked.insert(lease.id, tracked);
     }
 
     fn adopt(&mut self, lease: LeaseId) -> bool {
@@ -229,15 +228,16 @@ impl Runner for LocalRunner {
             // A folder that cannot be watched is looked at when its supervisor is gone.
             let _ = self.watcher.watch_folder(lease, &folder);
             let process = folder::read(&folder, CLAIM).and_then(|claim| self.follow(lease, &claim));
-            self.tracked.insert(lease, Tracked { process, refused: None });
+            self.tracked.insert(lease, Tracked::Process(process));
         }
         has_trace
     }
 
     fn stop(&mut self, lease: LeaseId, cause: EndCause, grace: Span) {
-        let Some(process) = self.tracked.get(&lease).and_then(|tracked| tracked.process.as_ref()) else {
-            return;
-        };
+        if let Some(tracked @ Tracked::NoRoom(_)) = self.tracked.get_mut(&lease) {
+            *tracked = Tracked::Left(cause);
+        }
+        let Some(process) = self.tracked.get(&lease).and_then(Tracked::process) else { return };
         // If the order cannot be written, the supervisor takes the signal for a shutdown, which ends the job as well.
         let _ = folder::write(&self.folder(lease), STOP, &Stop { cause, grace_ms: grace.0 });
         // One that is gone need not be told.
@@ -245,12 +245,13 @@ impl Runner for LocalRunner {
     }
 
     fn look(&mut self, lease: LeaseId) -> Seen {
+        self.try_again(lease);
         let Some(tracked) = self.tracked.get(&lease) else { return Seen::default() };
-        if let Some(retry) = tracked.refused {
-            return Seen { ended: Some(Ending::NotLaunched(retry)), ..Seen::default() };
+        if let Some(seen) = tracked.seen() {
+            return seen;
         }
         // Whether it is gone is looked at before what it wrote: it writes before it goes.
-        let gone = tracked.process.as_ref().is_none_or(is_gone);
+        let gone = tracked.process().is_none_or(is_gone);
         match written(&self.folder(lease)) {
             Some(seen) if seen.ended.is_some() || !gone => seen,
             _ if gone => self.left_behind(lease),
@@ -263,7 +264,7 @@ impl Runner for LocalRunner {
     }
 
     fn clear(&mut self, lease: LeaseId) {
-        if let Some(process) = self.tracked.remove(&lease).and_then(|tracked| tracked.process) {
+        if let Some(Tracked::Process(Some(process))) = self.tracked.remove(&lease) {
             // Reaps it if it is our child; the exit file may be there a moment before it has gone.
             let _ = waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED);
         }

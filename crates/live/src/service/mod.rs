@@ -212,7 +212,7 @@ impl Service {
             self.world.turn_away(&Refusal::Unavailable(error.to_string()), Duration::from_millis(500));
             match self.store.probe() {
                 Ok(()) => break,
-                Err(again) if again.may_pass() => error = again,
+                Err(again) if again.may_pass() => error = self.store.explained(again),
                 Err(worse) => return Err(worse.into()),
             }
         }

@@ -37,6 +37,7 @@ impl Service {
                 Ok(())
             }
             Err(error) => {
+                let error = self.store.explained(error);
                 for Owed { reply, .. } in owed {
                     reply(Err(Refusal::Unavailable(error.to_string())));
                 }

@@ -178,6 +178,19 @@ impl Store {
         Ok(())
     }
 
+    /// The same error, or a clearer one: the database only says that the disk failed, which it also does where nobody may write any more.
+    pub fn explained(&self, error: StoreError) -> StoreError {
+        let StoreError::Disk { .. } = error else { return error };
+        let probe = self.path.with_extension("probe");
+        let tried = std::fs::File::create(&probe);
+        // Nothing need be there.
+        let _ = std::fs::remove_file(probe);
+        match tried {
+            Err(tried) if tried.kind() == std::io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly,
+            _ => error,
+        }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

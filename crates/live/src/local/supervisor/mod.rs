@@ -61,6 +61,7 @@ fn claimed(folder: &Path) -> io::Result<Option<(File, Reserved)>> {
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || folder.join(CLAIM).exists() {
         return Ok(None);
     }
+    folder::free_room(folder);
     let reserved = Reserved::new(folder, EXIT)?;
     folder::write(folder, CLAIM, &procs::own_claim())?;
     Ok(Some((lock, reserved)))
@@ -73,6 +74,8 @@ fn attend(folder: &Path) -> io::Result<Exit> {
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGTERM, told)?;
     hears.set_nonblocking(true)?;
     let order: Order = folder::read(folder, ORDER).ok_or(io::ErrorKind::NotFound)?;
+    // Before anything runs: a job must not end because its beginning cannot be told.
+    let started = folder::draft(folder, STARTED, &())?;
     let mut output = Output::open(&order.output, order.output_bytes_max);
     let launched = match launch(folder, &order, &mut output) {
         Ok(launched) => launched,
@@ -84,7 +87,7 @@ fn attend(folder: &Path) -> io::Result<Exit> {
             return Ok(refusal(&error));
         }
     };
-    folder::write(folder, STARTED, &())?;
+    std::fs::rename(started, folder.join(STARTED))?;
     Shift::new(folder, launched, hears, output, order.group())?.stay()
 }
 
