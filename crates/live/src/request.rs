@@ -1,5 +1,6 @@
 //! What people ask of the service, and what they are told.
 
+use crate::access::TokenChange;
 use crate::program::Program;
 use evenhand_core::{Choice, JobId, NodeId, Tenant};
 use evenhand_engine::Rehearsal;
@@ -77,6 +78,8 @@ pub enum Wish {
     Rehearse(Choice),
     /// A tenant appears, or its weight or quota changes. Its number is taken from its name if that is known.
     ChangeTenant(Box<Tenant>),
+    /// Note that a token is about to be changed; the change itself is none of the engine's.
+    NoteToken(Box<TokenChange>),
 }
 
 impl Wish {
@@ -92,6 +95,7 @@ impl Wish {
             Self::Rehearse(choice) => format!("rehearse policy {}", choice.name),
             Self::ChangePolicy(choice) => format!("change policy to {}", choice.name),
             Self::ChangeTenant(tenant) => format!("change tenant {}", tenant.name),
+            Self::NoteToken(change) => change.told(),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Who is let in: tokens, what their bearers may do, and how fast.
 
 mod bucket;
+mod change;
 mod role;
 mod tokens;
 mod users;
 mod wanted;
 
+pub use change::{TOKENS_LOG, TokenChange};
 pub use role::{Need, Role, Who};
 pub use tokens::{
     NewToken, OWN_TOKEN_FILE, TOKENS_FILE, Token, TokenError, Tokens, add_token, make_own_token,

@@ -91,7 +91,7 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     ),
     (
         "Asked",
-        r#"{"type": "object", "required": ["number", "at_ms", "record", "who", "what"], "properties": {"number": {"type": "integer"},
+        r#"{"type": "object", "required": ["number", "at_ms", "who", "what"], "properties": {"number": {"type": "integer"},
             "at_ms": {"type": "integer"}, "record": {"type": "integer"}, "who": {"type": "string"}, "tenant": {"type": "string"},
             "what": {"type": "string"}}}"#,
     ),

@@ -68,6 +68,7 @@ impl Intake<'_, '_> {
                 None => no_policy(&choice),
             },
             Wish::ChangeTenant(tenant) => self.tenant(*tenant),
+            Wish::NoteToken(_) => Ok(Taken { events: Vec::new(), answer: Ok(Answer::Done) }),
         };
         Ok(taken.unwrap_or_else(Taken::from))
     }

@@ -4,7 +4,7 @@ use super::Service;
 use super::intake::{Intake, Taken};
 use super::vitals::changes_fleet;
 use crate::clock::Stopwatch;
-use crate::request::{Answer, Refusal};
+use crate::request::{Answer, Refusal, Wish};
 use crate::store::StoreError;
 use crate::world::Arrival;
 use evenhand_core::{Backend, Event, Record, Time};
@@ -73,7 +73,7 @@ impl Service {
                 Arrival::Asked(request) => {
                     let asker = request.asker().clone();
                     let (wish, reply) = request.into_parts();
-                    let told = wish.told();
+                    let (told, is_noted) = (wish.told(), matches!(wish, Wish::NoteToken(_)));
                     let mut intake = Intake {
                         now,
                         engine: &mut *engine,
@@ -86,8 +86,9 @@ impl Service {
                     // Owed before anything can fail: whoever asked hears of it either way.
                     owed.push(Owed { reply, answer: Err(Refusal::Stopping) });
                     let Taken { events, answer } = intake.take(wish)?;
-                    if !events.is_empty() {
-                        batch.asked(now, &asker, &what_was_asked(told, &answer))?;
+                    if is_noted || !events.is_empty() {
+                        let what = what_was_asked(told, &answer);
+                        batch.asked(now, &asker, &what, !events.is_empty())?;
                     }
                     if let Some(last) = owed.last_mut() {
                         last.answer = answer;

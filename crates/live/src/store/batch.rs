@@ -8,6 +8,9 @@ use evenhand_core::{Command, Event, JobId, JobSpec, LeaseId, Note, Record, Tenan
 use rusqlite::{OptionalExtension, Params, Transaction};
 use std::collections::BTreeMap;
 
+/// Stands for no record: they count from 1.
+pub(super) const NO_RECORD: u64 = 0;
+
 /// What is stored of a submission besides its record.
 #[derive(Clone, Debug)]
 pub struct Submission {
@@ -71,10 +74,17 @@ impl<'a> Batch<'a> {
         self.write(insert, (job.0, key, content, program, user))
     }
 
-    /// Notes who asked for what comes next.
-    pub fn asked(&mut self, now: Time, asker: &Asker, what: &str) -> Result<(), StoreError> {
+    /// Notes who asked for what comes next; a change of which the ledger says nothing has no record.
+    pub fn asked(
+        &mut self,
+        now: Time,
+        asker: &Asker,
+        what: &str,
+        has_record: bool,
+    ) -> Result<(), StoreError> {
         let insert = "INSERT INTO asked (at, seq, who, tenant, what) VALUES (?1, ?2, ?3, ?4, ?5)";
-        self.write(insert, (now.0, *self.last + 1, &asker.name, &asker.tenant, what))
+        let record = if has_record { *self.last + 1 } else { NO_RECORD };
+        self.write(insert, (now.0, record, &asker.name, &asker.tenant, what))
     }
 
     /// What was submitted under a client key, in this batch or before: the job, the content it was submitted with, and
