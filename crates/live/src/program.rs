@@ -1,6 +1,6 @@
 //! What a job runs: handed to the operating system as it is, no shell reads it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub struct Program {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
     /// What it may use at most.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "is_default", deserialize_with = "by_name")]
     pub limits: ProgramLimits,
 }
 
@@ -43,6 +43,12 @@ pub struct ProgramLimits {
     /// Processors' worth of time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_cpus: Option<u32>,
+}
+
+/// Limits by their names alone: serde would take them from a list too, by their order, which nobody means.
+fn by_name<'de, D: Deserializer<'de>>(from: D) -> Result<ProgramLimits, D::Error> {
+    let named = serde_json::Map::deserialize(from)?;
+    ProgramLimits::deserialize(serde_json::Value::Object(named)).map_err(serde::de::Error::custom)
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

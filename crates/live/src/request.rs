@@ -224,7 +224,12 @@ mod tests {
         let wanted = read(r#"{"argv": ["true"], "limits": {"cpu_s": 3}}"#).unwrap();
         assert_eq!((wanted.gpus, wanted.tenant.as_str()), (1, DEFAULT_TENANT));
         assert_eq!(wanted.program.limits.cpu_s, Some(3));
-        for wrong in [r#"{"argv": ["true"], "gpu": 2}"#, r#"{"gpus": 2}"#, r#"{"argv": "true"}"#] {
+        for wrong in [
+            r#"{"argv": ["true"], "gpu": 2}"#,
+            r#"{"gpus": 2}"#,
+            r#"{"argv": "true"}"#,
+            r#"{"argv": ["x"], "limits": [1]}"#,
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -26,6 +26,15 @@ fn malformed_and_oversized_requests_are_refused_and_harm_nobody() {
         let status = post(body, json).status;
         assert!((400..500).contains(&status), "{body:?}: {status}");
     }
+    let list = Some("[null, null]".to_owned());
+    let answer = server.ask(&Ask {
+        verb: "POST",
+        path: "/v1/tenants/x",
+        token: Some(&admin),
+        body: list,
+        ..Ask::default()
+    });
+    assert_eq!(answer.status, 422, "fields go by name: {answer:?}");
     let deep = "[".repeat(100_000);
     let status = post(&deep, json).status;
     assert!((400..500).contains(&status), "{status}");

@@ -1,8 +1,11 @@
 //! The OpenAPI document, made from the table of routes.
 
+use super::PAGE_MAX;
+use super::jobs::KEY_MAX;
 use super::schemas::{SCHEMAS, of};
 use super::table::{Gives, Kind, Parameter, ROUTES, Route};
 use crate::access::Need;
+use crate::store::Phase;
 use axum::Json;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -72,7 +75,12 @@ fn operation_id(route: &Route) -> String {
 fn parameter(parameter: &Parameter) -> Value {
     let schema = match parameter.kind {
         Kind::Text => json!({"type": "string"}),
-        Kind::Count => json!({"type": "integer", "minimum": 0}),
+        Kind::Count => json!({"type": "integer", "minimum": 0, "maximum": i64::MAX}),
+        Kind::Phases => {
+            json!({"type": "string", "pattern": format!("^(({})?(,|$))*$", Phase::names().join("|"))})
+        }
+        Kind::Key => json!({"type": "string", "minLength": 1, "maxLength": KEY_MAX}),
+        Kind::Page => json!({"type": "integer", "minimum": 1, "maximum": PAGE_MAX}),
     };
     let place = if parameter.is_header { "header" } else { "query" };
     json!({"name": parameter.name, "in": place, "description": parameter.summary, "schema": schema})

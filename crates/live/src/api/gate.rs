@@ -41,7 +41,7 @@ async fn check(gate: &Gate, request: Request) -> Result<Request, Trouble> {
         return Err(Trouble::new(StatusCode::FORBIDDEN, "forbidden", message));
     }
     access.count(who.as_ref()).map_err(Trouble::too_fast)?;
-    let mut request = with_whole_body(request).await?;
+    let mut request = with_whole_body(request, gate.route.takes.is_some()).await?;
     if let Some(who) = who {
         request.extensions_mut().insert(who);
     }
@@ -58,8 +58,13 @@ fn bearer(front: &Front, headers: &HeaderMap) -> Result<Who, Trouble> {
     who.ok_or_else(|| Trouble::no_token("this token is not known here: it may have been revoked or rotated"))
 }
 
+/// Whether a body may be an object: serde would take fields from a list too, by their order, which nobody means. Handlers judge the rest.
+fn may_be_object(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first().is_none_or(|first| *first == b'{')
+}
+
 /// Reads the body before the handler does, so that nobody can hold one up by sending slowly.
-async fn with_whole_body(request: Request) -> Result<Request, Trouble> {
+async fn with_whole_body(request: Request, is_read: bool) -> Result<Request, Trouble> {
     let too_large = || {
         let message = format!("the body is too large: {BODY_BYTES_MAX} bytes are allowed");
         Trouble::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
@@ -77,6 +82,9 @@ async fn with_whole_body(request: Request) -> Result<Request, Trouble> {
     let bytes = arrived.map_err(|_| too_large())?;
     if bytes.len() > BODY_BYTES_MAX {
         return Err(too_large());
+    }
+    if is_read && !may_be_object(&bytes) {
+        return Err(Trouble::invalid("the body is no JSON object: {...} is expected"));
     }
     Ok(Request::from_parts(parts, Body::from(bytes)))
 }

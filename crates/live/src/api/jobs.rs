@@ -1,6 +1,6 @@
 //! Jobs: submit, list, look at, explain, cancel, hold, release.
 
-use super::{Front, Trouble};
+use super::{Front, PAGE_MAX, Trouble};
 use crate::access::Who;
 use crate::local::output_file;
 use crate::request::{Answer, Asker, DEFAULT_TENANT, Wanted, Wish};
@@ -15,12 +15,11 @@ use serde::{Deserialize, Serialize};
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-/// Jobs on a page if nobody says, and at most.
+/// Jobs on a page if nobody says.
 const PAGE: usize = 100;
-const PAGE_MAX: usize = 1000;
 
 /// The longest key of a client, in bytes.
-const KEY_MAX: usize = 256;
+pub(super) const KEY_MAX: usize = 256;
 
 /// Records about everybody that an explanation looks at.
 const GENERAL_MAX: usize = 50;
@@ -220,7 +219,7 @@ pub(super) async fn output(
     query: Result<Query<Tail>, QueryRejection>,
 ) -> Result<Vec<u8>, Trouble> {
     let Query(tail) = query.map_err(|error| Trouble::invalid(error.body_text()))?;
-    let bytes = tail.bytes.unwrap_or(TAIL).min(TAIL_MAX);
+    let bytes = super::within_store("bytes", tail.bytes)?.unwrap_or(TAIL).min(TAIL_MAX);
     let path = output_file(front.state(), find(&front, &who, name).await?);
     let read = tokio::task::spawn_blocking(move || -> std::io::Result<Vec<u8>> {
         let mut file = std::fs::File::open(path)?;

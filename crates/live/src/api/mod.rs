@@ -45,6 +45,9 @@ use std::sync::Arc;
 /// The most a request may hold, in bytes.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
+/// The most that a page of a list may hold.
+const PAGE_MAX: usize = 1000;
+
 /// Threads that answer requests.
 const THREADS: usize = 2;
 

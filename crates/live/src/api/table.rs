@@ -47,8 +47,14 @@ impl Verb {
 pub enum Kind {
     /// Any text.
     Text,
-    /// A whole number from 0 on.
+    /// A whole number from 0 on, as far as the store counts.
     Count,
+    /// How much a page holds.
+    Page,
+    /// Phases of jobs, separated by commas.
+    Phases,
+    /// A client's own name for a submission.
+    Key,
 }
 
 /// A parameter in the query, or in a header.
@@ -153,22 +159,31 @@ const fn count(name: &'static str, summary: &'static str) -> Parameter {
     Parameter { name, is_header: false, kind: Kind::Count, summary }
 }
 
+const fn page(summary: &'static str) -> Parameter {
+    Parameter { name: "limit", is_header: false, kind: Kind::Page, summary }
+}
+
 const fn header(name: &'static str, kind: Kind, summary: &'static str) -> Parameter {
     Parameter { name, is_header: true, kind, summary }
 }
 
 const KEY: &[Parameter] = &[header(
     "idempotency-key",
-    Kind::Text,
+    Kind::Key,
     "Your own name for this submission: the same again is the same job",
 )];
 
 const LISTING: &[Parameter] = &[
-    text("phase", "Only jobs in these phases, separated by commas"),
+    Parameter {
+        name: "phase",
+        is_header: false,
+        kind: Kind::Phases,
+        summary: "Only jobs in these phases, separated by commas",
+    },
     text("tenant", "Only jobs of this tenant"),
     text("name", "Only jobs of this name"),
     count("after", "Only jobs after this number"),
-    count("limit", "Jobs at most, 1 to 1000"),
+    page("Jobs at most"),
 ];
 
 const TAIL: &[Parameter] = &[count("bytes", "Bytes at most")];
@@ -178,8 +193,7 @@ const WATCHING: &[Parameter] = &[
     header("last-event-id", Kind::Count, "The same, as browsers say it when they go on"),
 ];
 
-const PAGING: &[Parameter] =
-    &[count("after", "Only entries after this number"), count("limit", "Entries at most, 1 to 1000")];
+const PAGING: &[Parameter] = &[count("after", "Only entries after this number"), page("Entries at most")];
 
 /// Every route.
 #[rustfmt::skip]

@@ -181,7 +181,7 @@ impl<'a> Batch<'a> {
                 self.write("UPDATE job SET phase = 'stopping' WHERE lease = ?1", [lease.0])
             }
             Command::End { job, outcome, attained } => self.write(
-                "UPDATE job SET phase = ?2, ended = ?3, attained = ?4, lease = NULL, held = NULL WHERE id = ?1",
+                "UPDATE job SET phase = ?2, ended = ?3, attained = ?4, lease = NULL, held = NULL, why = NULL WHERE id = ?1",
                 (job.0, outcome_name(*outcome), now.0, attained.0),
             ),
             _ => Ok(()),

@@ -48,6 +48,11 @@ const PHASES: [(&str, Phase); 9] = [
 ];
 
 impl Phase {
+    /// The names of all.
+    pub fn names() -> [&'static str; PHASES.len()] {
+        PHASES.map(|(name, _)| name)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         PHASES.iter().find(|(_, phase)| *phase == self).map_or("", |(name, _)| name)
