@@ -49,13 +49,12 @@ fn operation(route: &Route) -> Value {
         |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}}),
     );
     let parameters: Vec<Value> = in_path.chain(route.parameters.iter().map(parameter)).collect();
-    let error = json!({"description": "What went wrong", "content": {"application/json": {"schema": reference("Error")}}});
     let mut operation = json!({
         "summary": route.summary,
         "description": format!("Needs {}.", route.need.told()),
         "operationId": operation_id(route),
         "parameters": parameters,
-        "responses": {"2XX": {"description": "Done", "content": content(route.gives)}, "default": error},
+        "responses": responses(route),
         "security": if route.need == Need::Nothing { json!([]) } else { json!([{"token": []}]) },
     });
     if let Some(name) = route.takes {
@@ -63,6 +62,14 @@ fn operation(route: &Route) -> Value {
             json!({"required": true, "content": {"application/json": {"schema": reference(name)}}});
     }
     operation
+}
+
+/// Every status that it can answer with.
+fn responses(route: &Route) -> Map<String, Value> {
+    let error = json!({"description": "What went wrong", "content": {"application/json": {"schema": reference("Error")}}});
+    let done = json!({"description": "Done", "content": content(route.gives)});
+    let done = route.done.iter().map(|status| (status.to_string(), done.clone()));
+    done.chain(route.errors().iter().map(|status| (status.to_string(), error.clone()))).collect()
 }
 
 /// Its method and the words of its path.

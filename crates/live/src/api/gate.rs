@@ -5,7 +5,7 @@ use super::{BODY_BYTES_MAX, Front, Trouble};
 use crate::access::{Need, Who};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -25,9 +25,18 @@ pub(super) struct Gate {
 /// Lets a request through with whoever asks attached to it, or says why not.
 pub(super) async fn pass(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     match check(&gate, request).await {
-        Ok(request) => next.run(request).await,
+        Ok(request) => as_json(next.run(request).await),
         Err(trouble) => trouble.into_response(),
     }
+}
+
+/// What the framework refuses, such as an address that is no text, it refuses in plain text: programs expect what they always get.
+fn as_json(response: Response) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if response.status().is_client_error() && !kind.starts_with("application/json") {
+        return Trouble::new(response.status(), "invalid", "the address cannot be read").into_response();
+    }
+    response
 }
 
 async fn check(gate: &Gate, request: Request) -> Result<Request, Trouble> {

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::access::Need;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A method of HTTP.
@@ -104,12 +105,15 @@ pub struct Route {
     pub gives: Gives,
     /// Parameters besides those in the path.
     pub parameters: &'static [Parameter],
+    /// The statuses that mean: done.
+    pub done: &'static [u16],
     make: Make,
 }
 
 impl Route {
     const fn new(verb: Verb, path: &'static str, need: Need, summary: &'static str, make: Make) -> Self {
-        Self { verb, path, need, summary, takes: None, gives: Gives::Json("Nothing"), parameters: &[], make }
+        let (gives, parameters, done) = (Gives::Json("Nothing"), &[], &[200]);
+        Self { verb, path, need, summary, takes: None, gives, parameters, done, make }
     }
 
     const fn takes(self, name: &'static str) -> Self {
@@ -126,6 +130,31 @@ impl Route {
 
     const fn with(self, parameters: &'static [Parameter]) -> Self {
         Self { parameters, ..self }
+    }
+
+    const fn done(self, done: &'static [u16]) -> Self {
+        Self { done, ..self }
+    }
+
+    /// The statuses that mean anything else.
+    pub fn errors(&self) -> BTreeSet<u16> {
+        // Too fast, the service's own fault, and nothing can be recorded now.
+        let mut errors = BTreeSet::from([429, 500, 503]);
+        if self.need != Need::Nothing {
+            errors.extend([401, 403]);
+        }
+        if self.path_parameters().next().is_some() {
+            errors.extend([400, 404]);
+        }
+        if !self.parameters.is_empty() || self.path_parameters().next().is_some() {
+            errors.insert(422);
+        }
+        if self.takes.is_some() {
+            errors.extend([400, 409, 422]);
+        }
+        // Whatever is sent is read, wanted or not.
+        errors.extend([408, 413, 415]);
+        errors
     }
 
     /// What answers it.
@@ -201,7 +230,7 @@ pub const ROUTES: &[Route] = &[
     get("/v1/health", Need::Nothing, "How the service is", |at| on(at, health::health)).json("Health"),
     get("/v1/openapi.json", Need::Look, "This document", |at| on(at, document::document)).json("Anything"),
     get("/v1/jobs", Need::Look, "Lists jobs by number, a page at a time", |at| on(at, jobs::list)).with(LISTING).json("Page"),
-    post("/v1/jobs", Need::Work, "Submits a job", |at| on(at, jobs::submit)).with(KEY).takes("Wanted").json("Accepted"),
+    post("/v1/jobs", Need::Work, "Submits a job", |at| on(at, jobs::submit)).with(KEY).takes("Wanted").json("Accepted").done(&[200, 201]),
     get("/v1/jobs/{job}", Need::Look, "One job, by number or name", |at| on(at, jobs::one)).json("JobRow"),
     delete("/v1/jobs/{job}", Need::Work, "Ends a job", |at| on(at, jobs::cancel)).json("Accepted"),
     post("/v1/jobs/{job}/cancel", Need::Work, "Ends a job", |at| on(at, jobs::cancel)).json("Accepted"),
@@ -222,7 +251,7 @@ pub const ROUTES: &[Route] = &[
     get("/v1/metrics", Need::LookAround, "Figures for Prometheus", |at| on(at, metrics::metrics)).gives(Gives::Text),
     get("/v1/audit", Need::Operate, "Who asked for which change", |at| on(at, audit::list)).with(PAGING).json("AskedPage"),
     get("/v1/tokens", Need::Administer, "Lists tokens, without their secrets", |at| on(at, tokens::list)).json("Tokens"),
-    post("/v1/tokens", Need::Administer, "Makes a token", |at| on(at, tokens::add)).takes("WantedToken").json("NewToken"),
+    post("/v1/tokens", Need::Administer, "Makes a token", |at| on(at, tokens::add)).takes("WantedToken").json("NewToken").done(&[201]),
     delete("/v1/tokens/{token}", Need::Administer, "Makes a token useless", |at| on(at, tokens::revoke)),
     post("/v1/tokens/{token}/rotate", Need::Administer, "Gives a token a new secret", |at| on(at, tokens::rotate)).json("NewToken"),
 ];
