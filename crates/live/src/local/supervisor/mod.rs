@@ -42,7 +42,10 @@ pub fn supervise(words: &[OsString]) -> ExitCode {
 fn run(folder: &Path) -> ExitCode {
     match claimed(folder) {
         Ok(Some((lock, reserved))) => {
-            let exit = attend(folder).unwrap_or_else(|error| refusal(&error));
+            let exit = attend(folder).unwrap_or_else(|error| {
+                abandon(folder);
+                refusal(&error)
+            });
             let written = reserved.publish(folder, EXIT, &exit);
             drop(lock);
             if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -82,8 +85,7 @@ fn attend(folder: &Path) -> io::Result<Exit> {
         Err(error) => {
             // Where whoever submitted the job looks first.
             output.write(complaint(&order, &error).as_bytes());
-            // Nobody is in it, if it was made at all.
-            let _ = order.group().map(|group| group.clear());
+            abandon(folder);
             return Ok(refusal(&error));
         }
     };
@@ -105,6 +107,14 @@ fn launch(folder: &Path, order: &Order, output: &mut Output) -> io::Result<Launc
         None => cgroup::check_without(order.limits())?,
     }
     launcher::start(folder, order)
+}
+
+/// Ends whatever runs of a job that nobody can stay with, so that its end is true when it is told.
+fn abandon(folder: &Path) {
+    if let Some(group) = folder::read::<Order>(folder, ORDER).and_then(|order| order.group()) {
+        shift::leave(&group);
+    }
+    shift::sweep();
 }
 
 /// What could not be run, as whom and where, and why.

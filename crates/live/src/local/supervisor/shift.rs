@@ -79,7 +79,7 @@ impl Shift {
         self.kill();
         let status = self.child.wait()?;
         sweep();
-        self.leave_group();
+        self.group.iter().for_each(leave);
         self.take_output();
         let how = status.code().map_or_else(|| How::Signalled(status.signal().unwrap_or(0)), How::Exited);
         Ok(Exit { how, told: self.told })
@@ -151,13 +151,6 @@ impl Shift {
         }
     }
 
-    /// Nothing of the job is left when this returns, whoever its parent was.
-    fn leave_group(&self) {
-        while self.group.as_ref().is_some_and(|group| !group.clear()) {
-            thread::sleep(Duration::from_millis(2));
-        }
-    }
-
     /// Takes what there is to read, and no more.
     fn take_output(&mut self) {
         let mut bytes = [0; 16 * 1024];
@@ -170,8 +163,15 @@ impl Shift {
     }
 }
 
+/// Nothing of the job is left in its group when this returns, whoever its parent was.
+pub(super) fn leave(group: &Group) {
+    while !group.clear() {
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// Kills and reaps whatever the job left behind, wherever it went: orphans are handed to this process. Returns when nothing is left.
-fn sweep() {
+pub(super) fn sweep() {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) => {}
