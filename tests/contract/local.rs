@@ -3,7 +3,7 @@
 use crate::suite::{Script, ScriptJob, Stage, contract};
 use evenhand_core::{Abilities, Backend, BackendError, Command, Event, LeaseId, NodeId, Span, Time};
 use evenhand_live::{
-    Clock, Devices, LiveJob, LocalRunner, Mail, Program, Runner, Setting, SupervisorCommand, World,
+    Cgroups, Clock, Devices, LiveJob, LocalRunner, Mail, Program, Runner, Setting, SupervisorCommand, World,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,14 +51,16 @@ pub fn folder() -> PathBuf {
 pub fn runner(folder: &Path, tell: Sender<Mail>) -> Box<dyn Runner> {
     let supervisor = SupervisorCommand { binary: env!("CARGO_BIN_EXE_supervisor").into() };
     let mark = folder.display().to_string();
-    let runner = LocalRunner::new(folder, &mark, Devices::default(), supervisor, tell);
+    let runner = LocalRunner::new(folder, &mark, Devices::default(), supervisor, Cgroups::find().ok(), tell);
     Box::new(runner.expect("the folder of the tests can be written"))
 }
 
 impl Local {
     /// Sends what the script says when its time has come; when all is said, nobody sends any more.
     fn play(&self, script: &Script, folder: &Path, tell: Sender<Mail>) {
-        let job = |(at, spec, job)| (at, Mail::Submit(LiveJob { spec, program: self.program(folder, job) }));
+        let job = |(at, spec, job)| {
+            (at, Mail::Submit(LiveJob { spec, program: self.program(folder, job), user: None }))
+        };
         let mut mails: Vec<(Time, Mail)> = script.job_list().map(job).collect();
         for outage in &script.outages {
             let node = NodeId(outage.node);

@@ -60,7 +60,7 @@ impl Place {
 
     fn job(&self) -> LiveJob {
         let spec = Arc::new(JobSpec::new(JOB, TenantId(0), 1, None));
-        LiveJob { spec, program: Arc::new(self.program.clone()) }
+        LiveJob { spec, program: Arc::new(self.program.clone()), user: None }
     }
 
     fn start(&mut self, id: u64) {

@@ -4,6 +4,7 @@ use crate::commands::ADDRESS_FILE;
 use crate::commands::state_folder;
 use crate::failure::Wrong;
 use crate::live_args::{DEFAULT_ADDRESS, Server};
+use crate::trust::{advice, trusting};
 use anyhow::{Context, Result, anyhow};
 use evenhand_live::access::OWN_TOKEN_FILE;
 use evenhand_live::api::NEXT_HEADER;
@@ -23,15 +24,20 @@ pub struct Client {
 
 impl Client {
     /// To the server that was named, or else the usual one.
-    pub fn new(server: &Server) -> Self {
+    pub fn new(server: &Server) -> Result<Self> {
+        let ca = server.ca.as_deref();
         let named = server.server.clone().or_else(|| std::env::var("EVENHAND_SERVER").ok());
         let token = server.token.clone().or_else(|| std::env::var("EVENHAND_TOKEN").ok());
         let server = named.unwrap_or_else(|| format!("http://{DEFAULT_ADDRESS}"));
-        let config =
-            Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
         let server = server.trim_end_matches('/').to_owned();
+        let mut config =
+            Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
+        // Reading the CAs of a machine takes a while, and most servers are on it.
+        if server.starts_with("https:") {
+            config = config.tls_config(trusting(ca)?);
+        }
         let token = token.or_else(|| own_token(&server));
-        Self { agent: config.build().into(), server, token }
+        Ok(Self { agent: config.build().into(), server, token })
     }
 
     /// What says who asks; nothing if nobody is known.
@@ -104,7 +110,7 @@ impl Client {
     }
 
     fn no_answer(&self, error: &ureq::Error) -> anyhow::Error {
-        anyhow!("{} does not answer ({error}): is `evenhand serve` running there?", self.server)
+        anyhow!("{} does not answer ({error}): {}", self.server, advice(error))
     }
 
     fn url(&self, path: &str) -> String {
@@ -138,9 +144,8 @@ fn own_token(server: &str) -> Option<String> {
     let state = state_folder(None).ok()?;
     let address = std::fs::read_to_string(state.join(ADDRESS_FILE)).ok()?;
     let token = std::fs::read_to_string(state.join(OWN_TOKEN_FILE)).ok()?;
-    let is_own = server
-        .strip_prefix("http://")
-        .is_some_and(|named| named.replace("localhost", "127.0.0.1") == address);
+    let named = server.strip_prefix("http://").or_else(|| server.strip_prefix("https://"));
+    let is_own = named.is_some_and(|named| named.replace("localhost", "127.0.0.1") == address);
     is_own.then(|| token.trim().to_owned())
 }
 

@@ -29,9 +29,16 @@ pub fn exit_code(result: anyhow::Result<()>) -> ExitCode {
         // Whoever read our output has seen enough.
         return ExitCode::SUCCESS;
     }
-    output::note(&format!("error: {error:#}"));
+    output::note(&format!("error: {}", told(&error)));
     let input_was_wrong = error.is::<InputError>() || error.is::<Wrong>();
     ExitCode::from(if input_was_wrong { 2 } else { 1 })
+}
+
+/// The error and its causes, each once: some say their cause themselves.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().skip(1).map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        if text.ends_with(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }
 
 /// Does something that may break a law of the engine when its input was tampered with; a broken law comes back as

@@ -26,6 +26,12 @@ pub struct Serve {
     /// Where to listen; other machines are let in only where tokens were made (see `evenhand token`)
     #[arg(long, value_name = "ADDRESS:PORT", default_value = DEFAULT_ADDRESS)]
     pub listen: SocketAddr,
+    /// Speak TLS with this certificate: a PEM file, with those that lead to its CA after it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
     /// GPUs to pretend, to try it anywhere: v100=4,p100=4 [default: the NVIDIA GPUs of this machine]
     #[arg(long, value_name = "MODEL=COUNT,...")]
     pub fake_gpus: Option<String>,
@@ -68,6 +74,9 @@ pub struct Serve {
     /// Time for which the output and checkpoints of a job are kept after its end
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "7d")]
     pub keep_output: Span,
+    /// The system user as whom jobs run whose token names none; needed only where the service runs as root
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     /// Print the OpenAPI document of the service instead, and end
     #[arg(long)]
     pub openapi: bool,
@@ -75,18 +84,23 @@ pub struct Serve {
 
 /// Which server to talk to.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_field_names, reason = "fields are called as their flags are")]
 pub struct Server {
-    /// The server [default: EVENHAND_SERVER, or else http://127.0.0.1:7117]
+    /// The server, http:// or https:// [default: EVENHAND_SERVER, or else http://127.0.0.1:7117]
     #[arg(long, value_name = "URL")]
     pub server: Option<String>,
     /// Who you are [default: EVENHAND_TOKEN, or else the token in the state folder of a server of your own]
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
+    /// The only CAs to trust for https, in PEM [default: EVENHAND_CA, or else those that this machine trusts]
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
 }
 
 pub const TOKEN_EXAMPLE: &str = "\
 Examples:
   evenhand token add vision-ci --role tenant --tenant vision
+  evenhand token add alice --role tenant --tenant vision --user alice      where the service runs as root
   evenhand token list
   evenhand token rotate vision-ci
   evenhand token revoke vision-ci
@@ -128,6 +142,9 @@ pub struct TokenAdd {
     /// The tenant whose it is: needed for the role tenant, allowed for read-only
     #[arg(long, value_name = "NAME")]
     pub tenant: Option<String>,
+    /// The system user as whom its jobs run, where the service runs as root
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     #[command(flatten)]
     pub place: TokenPlace,
 }

@@ -25,6 +25,7 @@ mod promises;
 mod run_table;
 mod table;
 mod trace_args;
+mod trust;
 mod works;
 
 use clap::Parser;

@@ -122,6 +122,9 @@ pub struct Policies {
     /// Who you are [default: EVENHAND_TOKEN, or else the token in the state folder of a server of your own]
     #[arg(long, value_name = "TOKEN", requires = "live")]
     pub token: Option<String>,
+    /// The only CAs to trust for https, in PEM [default: EVENHAND_CA, or else those that this machine trusts]
+    #[arg(long, value_name = "FILE", requires = "live")]
+    pub ca: Option<std::path::PathBuf>,
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,

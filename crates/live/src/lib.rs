@@ -6,6 +6,7 @@
 //! [`Backend`]: evenhand_core::Backend
 
 pub mod access;
+mod account;
 pub mod api;
 mod array;
 mod clock;
@@ -20,11 +21,12 @@ mod service;
 pub mod store;
 mod world;
 
+pub use account::{Account, AccountError, is_root, own_user};
 pub use clock::{Clock, Stopwatch, system_ms};
 pub use leave::leave_on_signals;
 pub use local::{
-    ABILITIES as LOCAL_ABILITIES, Devices, FoundGpus, GpuError, LocalRunner, SUPERVISE, SupervisorCommand,
-    find_gpus, output_file, supervise,
+    ABILITIES as LOCAL_ABILITIES, Cgroups, Devices, FoundGpus, GpuError, LocalRunner, NoCgroups, SUPERVISE,
+    SupervisorCommand, barred, find_gpus, output_file, supervise,
 };
 pub use old_output::remove_old_output;
 pub use program::{PROGRAM_BYTES_MAX, Program, ProgramLimits};

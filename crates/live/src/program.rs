@@ -1,6 +1,6 @@
 //! What a job runs: handed to the operating system as it is, no shell reads it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -16,15 +16,15 @@ pub struct Program {
     /// Where it runs; a folder of its own if none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
-    /// What each of its processes may use at most.
-    #[serde(default, skip_serializing_if = "is_default")]
+    /// What it may use at most.
+    #[serde(default, skip_serializing_if = "is_default", deserialize_with = "by_name")]
     pub limits: ProgramLimits,
     /// What an engine outside calls the job, if it was found there and not submitted here: then that engine knows what it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<String>,
 }
 
-/// What each process of a job may use at most; unlimited where nothing is said.
+/// What each process of a job may use at most, and all of them together; unlimited where nothing is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramLimits {
@@ -37,6 +37,21 @@ pub struct ProgramLimits {
     /// Files open at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
+    /// Memory of all processes together, in bytes. This and what follows takes cgroups that the service may make.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_memory_bytes: Option<u64>,
+    /// Processes and threads at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_processes: Option<u64>,
+    /// Processors' worth of time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_cpus: Option<u32>,
+}
+
+/// Limits by their names alone: serde would take them from a list too, by their order, which nobody means.
+fn by_name<'de, D: Deserializer<'de>>(from: D) -> Result<ProgramLimits, D::Error> {
+    let named = serde_json::Map::deserialize(from)?;
+    ProgramLimits::deserialize(serde_json::Value::Object(named)).map_err(serde::de::Error::custom)
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -88,6 +103,9 @@ impl Program {
             if name.starts_with(RESERVED_PREFIX) || name == RESERVED {
                 return Err(format!("environment sets {name}: Evenhand sets that itself"));
             }
+        }
+        if self.limits.job_processes == Some(0) || self.limits.job_cpus == Some(0) {
+            return Err("limits allow the job no process or no processor: at least 1 is needed".to_owned());
         }
         match &self.folder {
             Some(folder) if !folder.is_absolute() => {

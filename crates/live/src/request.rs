@@ -1,5 +1,6 @@
 //! What people ask of the service, and what they are told.
 
+use crate::access::TokenChange;
 use crate::program::Program;
 use crate::store::Target;
 use evenhand_core::{AppId, Choice, JobId, JobSpec, NodeId, Packets, Tenant, Time};
@@ -157,6 +158,8 @@ pub enum Wish {
     Foresee(JobId),
     /// A tenant appears, or its weight or quota changes. Its number is taken from its name if that is known.
     ChangeTenant(Box<Tenant>),
+    /// Note that a token is about to be changed; the change itself is none of the engine's.
+    NoteToken(Box<TokenChange>),
 }
 
 impl Wish {
@@ -173,6 +176,7 @@ impl Wish {
             Self::Rehearse(choice) => format!("rehearse policy {}", choice.name),
             Self::ChangePolicy(choice) => format!("change policy to {}", choice.name),
             Self::ChangeTenant(tenant) => format!("change tenant {}", tenant.name),
+            Self::NoteToken(change) => change.told(),
         }
     }
 }
@@ -276,6 +280,8 @@ pub struct Asker {
     pub name: String,
     /// The tenant whose it is.
     pub tenant: Option<String>,
+    /// The system user as whom a job runs that they submit.
+    pub user: Option<String>,
 }
 
 /// What somebody wants, and where the answer goes.
@@ -338,7 +344,12 @@ mod tests {
         let wanted = read(r#"{"argv": ["true"], "limits": {"cpu_s": 3}}"#).unwrap();
         assert_eq!((wanted.gpus, wanted.tenant.as_str()), (1, DEFAULT_TENANT));
         assert_eq!(wanted.program.limits.cpu_s, Some(3));
-        for wrong in [r#"{"argv": ["true"], "gpu": 2}"#, r#"{"gpus": 2}"#, r#"{"argv": "true"}"#] {
+        for wrong in [
+            r#"{"argv": ["true"], "gpu": 2}"#,
+            r#"{"gpus": 2}"#,
+            r#"{"argv": "true"}"#,
+            r#"{"argv": ["x"], "limits": [1]}"#,
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -16,6 +16,8 @@ pub struct LiveJob {
     pub spec: Arc<JobSpec>,
     /// What it runs.
     pub program: Arc<Program>,
+    /// The system user as whom it runs; whoever runs the service if nobody is named.
+    pub user: Option<Arc<str>>,
 }
 
 /// How the processes of a lease ended.

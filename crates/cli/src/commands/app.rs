@@ -18,7 +18,7 @@ pub fn run(command: &App) -> Result<()> {
 
 fn list(args: &AppList) -> Result<()> {
     let query = if args.all { "?all=true" } else { "" };
-    let found: api::AppList = Client::new(&args.server).get(&format!("/v1/apps{query}"))?;
+    let found: api::AppList = Client::new(&args.server)?.get(&format!("/v1/apps{query}"))?;
     if args.json {
         return output::say_json(&found);
     }
@@ -43,7 +43,7 @@ fn list(args: &AppList) -> Result<()> {
 
 fn close(args: &AppNamed) -> Result<()> {
     let path = format!("/v1/apps/{}/close", escaped(&args.app));
-    let closed: AppRow = Client::new(&args.server).post(&path, &(), None)?;
+    let closed: AppRow = Client::new(&args.server)?.post(&path, &(), None)?;
     let name = closed.name.map_or_else(String::new, |name| format!(" ({name})"));
     output::say(&format!(
         "app {}{name} is closed, and {} of its jobs are being ended",

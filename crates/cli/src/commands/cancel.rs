@@ -8,7 +8,7 @@ use evenhand_live::api::Accepted;
 
 /// Cancels each; stops at the first that cannot be.
 pub fn run(args: &Cancel) -> Result<()> {
-    let client = Client::new(&args.server);
+    let client = Client::new(&args.server)?;
     for job in &args.jobs {
         let done: Accepted = client.post(&format!("/v1/jobs/{}/cancel", escaped(job)), &(), None)?;
         output::say(&match &done.jobs {

@@ -17,7 +17,7 @@ pub fn release(args: &Jobs) -> Result<()> {
 }
 
 fn ask(args: &Jobs, verb: &str, (one, several): (&str, &str)) -> Result<()> {
-    let client = Client::new(&args.server);
+    let client = Client::new(&args.server)?;
     for job in &args.jobs {
         let found: Accepted = client.post(&format!("/v1/jobs/{}/{verb}", escaped(job)), &(), None)?;
         output::say(&match &found.jobs {

@@ -18,7 +18,7 @@ pub fn run(args: &Nodes) -> Result<()> {
 }
 
 fn list(live: &Live) -> Result<()> {
-    let found: NodeList = Client::new(&live.server).get("/v1/nodes")?;
+    let found: NodeList = Client::new(&live.server)?.get("/v1/nodes")?;
     if live.json {
         return output::say_json(&found);
     }
@@ -27,7 +27,7 @@ fn list(live: &Live) -> Result<()> {
 
 fn change(one: &OneNode, verb: &str, done: &str) -> Result<()> {
     let path = format!("/v1/nodes/{}/{verb}", one.node);
-    let row: NodeRow = Client::new(&one.live.server).post(&path, &(), None)?;
+    let row: NodeRow = Client::new(&one.live.server)?.post(&path, &(), None)?;
     if one.live.json {
         return output::say_json(&row);
     }

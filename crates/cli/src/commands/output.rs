@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 /// Prints the last of it, and what follows.
 pub fn run(args: &Output) -> Result<()> {
-    let client = Client::new(&args.server);
+    let client = Client::new(&args.server)?;
     // A name may come to mean a younger job while this one is followed.
     let job: JobRow = client.get(&format!("/v1/jobs/{}", escaped(&args.job)))?;
     let job = job.id.0.to_string();

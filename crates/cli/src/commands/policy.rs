@@ -30,7 +30,7 @@ fn settings(args: &UsePolicy) -> Result<PolicySettings> {
 
 fn switch(args: &UsePolicy, settings: &PolicySettings) -> Result<()> {
     let path = format!("/v1/policies/{}/use", escaped(&args.name));
-    let choice: Choice = Client::new(&args.live.server).post(&path, settings, None)?;
+    let choice: Choice = Client::new(&args.live.server)?.post(&path, settings, None)?;
     if args.live.json {
         return output::say_json(&choice);
     }
@@ -39,7 +39,7 @@ fn switch(args: &UsePolicy, settings: &PolicySettings) -> Result<()> {
 
 fn rehearse(args: &UsePolicy, settings: &PolicySettings) -> Result<()> {
     let path = format!("/v1/policies/{}/dry-run", escaped(&args.name));
-    let found: DryRun = Client::new(&args.live.server).post(&path, settings, None)?;
+    let found: DryRun = Client::new(&args.live.server)?.post(&path, settings, None)?;
     if args.live.json {
         return output::say_json(&found);
     }
@@ -95,9 +95,9 @@ pub fn told(choice: &Choice) -> String {
 
 /// What the service could use, and what it uses now.
 pub fn list(args: &Policies) -> Result<()> {
-    let server = Server { server: args.server.clone(), token: args.token.clone() };
+    let server = Server { server: args.server.clone(), token: args.token.clone(), ca: args.ca.clone() };
     let live = Live { server, json: args.json };
-    let found: PolicyList = Client::new(&live.server).get("/v1/policies")?;
+    let found: PolicyList = Client::new(&live.server)?.get("/v1/policies")?;
     if live.json {
         return output::say_json(&found);
     }

@@ -19,7 +19,7 @@ pub fn run(args: &Queue) -> Result<()> {
     query.extend(args.array.as_ref().map(|array| format!("array={}", escaped(array))));
     query.extend(args.app.as_ref().map(|app| format!("app={}", escaped(app))));
     query.extend(args.after.map(|after| format!("after={after}")));
-    let page: Page = Client::new(&args.server).get(&format!("/v1/jobs?{}", query.join("&")))?;
+    let page: Page = Client::new(&args.server)?.get(&format!("/v1/jobs?{}", query.join("&")))?;
     if args.json {
         return output::say_json(&page);
     }

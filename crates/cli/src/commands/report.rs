@@ -40,7 +40,7 @@ pub fn run(args: &args::Report) -> Result<()> {
 /// The ledger of the service as it is now, as a file.
 fn copied(args: &args::Report) -> Result<PathBuf> {
     let path = PathBuf::from("evenhand-ledger.jsonl");
-    let mut ledger = Client::new(&args.server).lines("/v1/ledger")?;
+    let mut ledger = Client::new(&args.server)?.lines("/v1/ledger")?;
     let mut file = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
     std::io::copy(&mut ledger, &mut file).context("the ledger did not come to its end")?;
     Ok(path)

@@ -5,12 +5,12 @@ use crate::live_args::{Serve, Supervise};
 use crate::{inputs, output};
 use anyhow::{Context, Result};
 use evenhand_core::{Choice, GpuId, Span};
-use evenhand_live::access::{Access, OWN_TOKEN_FILE, Tokens, make_own_token};
-use evenhand_live::api::{Front, openapi, serve};
+use evenhand_live::access::{Access, JobUsers, OWN_TOKEN_FILE, Tokens, make_own_token};
+use evenhand_live::api::{Front, Tls, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
-    Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
-    SupervisorCommand, find_gpus, leave_on_signals, remove_old_output,
+    Cgroups, Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
+    SupervisorCommand, barred, find_gpus, is_root, leave_on_signals, remove_old_output,
 };
 use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
 use std::net::TcpListener;
@@ -28,6 +28,8 @@ pub fn run(args: &Serve) -> Result<()> {
         return output::say_json(&openapi());
     }
     let state = state_folder(args.state.as_deref())?;
+    let tls = tls(args)?;
+    let users = JobUsers::new(args.user.clone()).map_err(|error| wrong("--user", error))?;
     check_listen(args, &state)?;
     let machines = machines(args)?;
     let setup = setup(args)?;
@@ -37,10 +39,19 @@ pub fn run(args: &Serve) -> Result<()> {
         TcpListener::bind(args.listen).with_context(|| format!("{} cannot be listened at", args.listen))?;
     let address = listener.local_addr()?;
     leave_on_signals(tell.clone())?;
-    let mut service = listen(config, inbox, tell, listener, args.requests_per_second)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let doors = Doors { listener, tls, requests_per_second: args.requests_per_second, users };
+    let mut service = listen(config, inbox, tell, doors)?;
     tell_address(&state, &address.to_string())
         .with_context(|| format!("{} cannot be written", state.display()))?;
-    output::note(&format!("listening at http://{address}, with everything in {}", state.display()));
+    output::note(&format!("listening at {scheme}://{address}, with everything in {}", state.display()));
+    if let Some(barred) = barred(&state).filter(|_| is_root()) {
+        output::note(&format!(
+            "warning: other users cannot go through {}, so their jobs cannot reach their checkpoints in {}: use --state /var/lib/evenhand",
+            barred.display(),
+            state.display()
+        ));
+    }
     clean_up(state.clone(), args.keep_output)?;
     let token = state.join(OWN_TOKEN_FILE);
     // Clients look for a token where the state usually is.
@@ -52,14 +63,25 @@ pub fn run(args: &Serve) -> Result<()> {
     Ok(())
 }
 
+/// Where requests come in.
+pub struct Doors {
+    pub listener: TcpListener,
+    /// What to speak TLS with; nothing: requests come in as they are.
+    pub tls: Option<Tls>,
+    /// How often each token may ask.
+    pub requests_per_second: u32,
+    /// As whom jobs run.
+    pub users: JobUsers,
+}
+
 /// Opens the service, and answers requests for it on threads of their own.
 pub fn listen(
     config: ServiceConfig,
     inbox: Receiver<Mail>,
     tell: Sender<Mail>,
-    listener: TcpListener,
-    requests_per_second: u32,
+    doors: Doors,
 ) -> Result<Service> {
+    let Doors { listener, tls, requests_per_second, users } = doors;
     let state = config.state.clone();
     let (last, shown) = Front::channel();
     let told = Box::new(move |seq| {
@@ -68,10 +90,10 @@ pub fn listen(
     });
     let service = Service::open(config, inbox, told).map_err(refused)?;
     make_own_token(&state)?;
-    let access = Access::open(&state, requests_per_second)?;
+    let access = Access::open(&state, requests_per_second, users)?;
     let front = Arc::new(Front::new(state, tell, service.vitals(), shown, access));
     std::thread::Builder::new().name("front".to_owned()).spawn(move || {
-        if let Err(error) = serve(front, listener) {
+        if let Err(error) = serve(front, listener, tls) {
             output::note(&format!("error: requests cannot be answered any more: {error}"));
             std::process::exit(1);
         }
@@ -112,11 +134,21 @@ fn check_listen(args: &Serve, state: &Path) -> Result<()> {
         );
         return Err(wrong("--listen", what));
     }
-    output::note(&format!(
-        "warning: {} is not encrypted, so tokens and jobs can be read on the way: put a proxy with TLS before it",
-        args.listen
-    ));
+    if args.tls_cert.is_none() {
+        output::note(&format!(
+            "warning: {} is not encrypted, so tokens and jobs can be read on the way: use --tls-cert and --tls-key, or put a \
+             proxy with TLS before it",
+            args.listen
+        ));
+    }
     Ok(())
+}
+
+/// The certificate to speak TLS with, if one was named.
+fn tls(args: &Serve) -> Result<Option<Tls>> {
+    let files = args.tls_cert.as_ref().zip(args.tls_key.as_ref());
+    let read = files.map(|(certificate, key)| Tls::read(certificate, key));
+    read.transpose().map_err(|error| wrong("--tls-cert and --tls-key", error))
 }
 
 /// Stays with one job; started by the server.
@@ -186,7 +218,13 @@ fn config(
     let make_runner = move |origin: &Origin| -> std::io::Result<Box<dyn Runner>> {
         // This very binary, also if another was put in its place meanwhile.
         let supervisor = SupervisorCommand { binary: "/proc/self/exe".into() };
-        Ok(Box::new(LocalRunner::new(&folder, &origin.mark, devices, supervisor, tell)?))
+        let cgroups = Cgroups::find();
+        if let Err(why) = &cgroups {
+            output::note(&format!(
+                "jobs get no cgroup of their own ({why}): what is left of one whose supervisor was killed is found by its session and its environment"
+            ));
+        }
+        Ok(Box::new(LocalRunner::new(&folder, &origin.mark, devices, supervisor, cgroups.ok(), tell)?))
     };
     let abilities = evenhand_live::LOCAL_ABILITIES;
     ServiceConfig {

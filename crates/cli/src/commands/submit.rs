@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// Submits it, and says its number once it is on disk there.
 pub fn run(args: &Submit) -> Result<()> {
     let mut jobs = described(args)?;
-    let client = Client::new(&args.server);
+    let client = Client::new(&args.server)?;
     if args.dry_run {
         return tell_trial(args, &client.post("/v1/dry-runs", &WantedBatch { jobs }, None)?);
     }

@@ -17,7 +17,7 @@ pub fn run(args: &Tenants) -> Result<()> {
 }
 
 fn list(live: &Live) -> Result<()> {
-    let found: TenantList = Client::new(&live.server).get("/v1/tenants")?;
+    let found: TenantList = Client::new(&live.server)?.get("/v1/tenants")?;
     if live.json {
         return output::say_json(&found);
     }
@@ -35,7 +35,7 @@ fn change(set: &SetTenant) -> Result<()> {
         guaranteed: quota("--guarantee", set.guarantee.as_deref(), set.no_guarantee)?,
     };
     let path = format!("/v1/tenants/{}", escaped(&set.name));
-    let row: TenantRow = Client::new(&set.live.server).post(&path, &change, None)?;
+    let row: TenantRow = Client::new(&set.live.server)?.post(&path, &change, None)?;
     if set.live.json {
         return output::say_json(&row);
     }

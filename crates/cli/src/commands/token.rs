@@ -8,11 +8,11 @@ use crate::output;
 use crate::table::{Side, Table};
 use anyhow::Result;
 use evenhand_live::access::{
-    self, NewToken, Role, TokenError, Tokens, WantedToken, add_token, revoke_token, rotate_token,
+    self, NewToken, Role, TokenChange, TokenError, Tokens, WantedToken, add_token, revoke_token, rotate_token,
 };
 use evenhand_live::api::{Nothing, TokenList};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where tokens are changed: in the state folder, or by a server.
 enum Place {
@@ -30,7 +30,10 @@ pub fn run(command: &Token) -> Result<()> {
         }
         Token::Revoke(args) => {
             match place(&args.place)? {
-                Place::Folder(state) => revoke_token(&state, &args.name).map_err(refused)?,
+                Place::Folder(state) => {
+                    logged(&state, &TokenChange::Revoke(args.name.clone()))?;
+                    revoke_token(&state, &args.name).map_err(refused)?;
+                }
                 Place::Server(client) => {
                     let Nothing {} = client.delete(&format!("/v1/tokens/{}", escaped(&args.name)))?;
                 }
@@ -39,7 +42,10 @@ pub fn run(command: &Token) -> Result<()> {
         }
         Token::Rotate(args) => {
             let made: NewToken = match place(&args.place)? {
-                Place::Folder(state) => rotate_token(&state, &args.name).map_err(refused)?,
+                Place::Folder(state) => {
+                    logged(&state, &TokenChange::Rotate(args.name.clone()))?;
+                    rotate_token(&state, &args.name).map_err(refused)?
+                }
                 Place::Server(client) => {
                     client.post(&format!("/v1/tokens/{}/rotate", escaped(&args.name)), &(), None)?
                 }
@@ -54,16 +60,23 @@ fn add(args: &TokenAdd) -> Result<()> {
         let known = Role::ALL.map(|(name, _)| name).join(", ");
         wrong("--role", format!("there is no role {}: {known} are allowed", args.role))
     })?;
-    let wanted = WantedToken { name: args.name.clone(), role, tenant: args.tenant.clone() };
+    let (tenant, user) = (args.tenant.clone(), args.user.clone());
+    let wanted = WantedToken { name: args.name.clone(), role, tenant, user };
     let made: NewToken = match place(&args.place)? {
         Place::Folder(state) => {
             // Tokens may be made before the service is ever started; the folder is as private as the service makes it.
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&state)?;
+            logged(&state, &TokenChange::Add(wanted.clone()))?;
             add_token(&state, wanted).map_err(refused)?
         }
         Place::Server(client) => client.post("/v1/tokens", &wanted, None)?,
     };
     output::say(&made.secret)
+}
+
+/// Writes a change of the folder down before it is made.
+fn logged(state: &Path, change: &TokenChange) -> Result<()> {
+    change.log(state).map_err(refused)
 }
 
 fn list(place: &Place) -> Result<TokenList> {
@@ -79,16 +92,16 @@ fn list(place: &Place) -> Result<TokenList> {
 fn place(args: &TokenPlace) -> Result<Place> {
     let by_server = args.server.server.is_some() || std::env::var_os("EVENHAND_SERVER").is_some();
     if args.state.is_none() && by_server {
-        return Ok(Place::Server(Client::new(&args.server)));
+        return Ok(Place::Server(Client::new(&args.server)?));
     }
     Ok(Place::Folder(state_folder(args.state.as_deref())?))
 }
 
 fn table(tokens: &[access::Token]) -> Table {
-    let mut table = Table::new(["name", "role", "tenant"].map(|title| (title, Side::Left)));
+    let mut table = Table::new(["name", "role", "tenant", "user"].map(|title| (title, Side::Left)));
     for token in tokens {
-        let tenant = token.tenant.clone().unwrap_or_default();
-        table.row([token.name.clone(), token.role.to_string(), tenant]);
+        let [tenant, user] = [&token.tenant, &token.user].map(|word| word.clone().unwrap_or_default());
+        table.row([token.name.clone(), token.role.to_string(), tenant, user]);
     }
     table
 }

@@ -24,7 +24,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Shows pictures until it is interrupted, or one.
 pub fn run(args: &Top) -> Result<()> {
-    let client = Client::new(&args.server);
+    let client = Client::new(&args.server)?;
     if args.once {
         return output::say(&picture(&client, args.jobs)?);
     }

@@ -1,7 +1,10 @@
-//! The door of the service from outside: every role at every route, tenants among each other, and people who mean harm.
+//! The service from outside: every role at every route, tenants among each other, people who mean harm, jobs that hide, disks
+//! that fail.
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
+mod cgroups;
+mod disk;
 #[path = "../service/eventually.rs"]
 mod eventually;
 mod fuzz;
@@ -9,5 +12,9 @@ mod groups;
 mod hostile;
 mod roles;
 mod server;
+#[path = "../service/skipped.rs"]
+mod skipped;
 mod tenants;
+mod tls;
 mod tokens;
+mod users;

@@ -16,6 +16,19 @@ pub struct Server {
     pub state: PathBuf,
     pub address: String,
     pub admin: String,
+    command: Vec<String>,
+}
+
+/// Among the flags: do not say as whom jobs run whose token names nobody.
+pub const NO_USER: &str = "--user-none";
+
+/// Starts a server and waits until it listens.
+fn spawn(state: &Path, words: &[String]) -> (Child, String) {
+    let log = std::fs::File::create(state.with_file_name("log")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
+    let child = command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+    let address = eventually("the server listens", || std::fs::read_to_string(state.join("address")).ok());
+    (child, address)
 }
 
 /// What came back.
@@ -45,18 +58,46 @@ pub struct Ask<'a> {
 impl Server {
     pub fn start(test: &str, flags: &[&str]) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("access-{test}"));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
+        Self::start_in(&folder, flags)
+    }
+
+    pub fn start_in(folder: &Path, flags: &[&str]) -> Self {
+        let _ = std::fs::remove_dir_all(folder);
+        std::fs::create_dir_all(folder).unwrap();
+        Self::start_at(folder, flags)
+    }
+
+    /// In a folder that is there.
+    pub fn start_at(folder: &Path, flags: &[&str]) -> Self {
         let state = folder.join("state");
         let words = "serve --listen 127.0.0.1:0 --fake-gpus v100=4 --policy fifo --grace 1s --state";
-        let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
-        command.args(words.split(' ')).arg(&state).args(flags);
-        let log = std::fs::File::create(folder.join("log")).unwrap();
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        let address =
-            eventually("the server listens", || std::fs::read_to_string(state.join("address")).ok());
+        let mut command: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        command.push(state.display().to_string());
+        command.extend(flags.iter().filter(|flag| **flag != NO_USER).map(|flag| (*flag).to_owned()));
+        // A service that runs as root wants to know as whom jobs of tokens run that name nobody.
+        let says_user = flags.iter().any(|flag| [NO_USER, "--user"].contains(flag));
+        if rustix::process::geteuid().is_root() && !says_user {
+            command.extend(["--user", "root"].map(str::to_owned));
+        }
+        let (child, address) = spawn(&state, &command);
         let admin = std::fs::read_to_string(state.join("token")).unwrap();
-        Self { child, state, address, admin }
+        Self { child, state, address, admin, command }
+    }
+
+    /// Kills it and starts it again.
+    pub fn restart(&mut self) {
+        self.kill();
+        self.start_again();
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub fn start_again(&mut self) {
+        std::fs::remove_file(self.state.join("address")).unwrap();
+        (self.child, self.address) = spawn(&self.state, &self.command);
     }
 
     /// A new token.
@@ -143,6 +184,15 @@ pub fn read(stream: &mut TcpStream) -> Answer {
     Answer { status, head: head.to_lowercase(), body: body.to_owned() }
 }
 
+/// What the program says, and whether it was content.
+pub fn says(words: &[&str], environment: &[(&str, &str)]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
+    command.args(words).env_remove("EVENHAND_SERVER").env_remove("EVENHAND_TOKEN").env_remove("EVENHAND_CA");
+    let output = command.envs(environment.iter().copied()).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap().trim().to_owned())
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // Jobs outlive their server; these should not.
@@ -159,5 +209,9 @@ impl Drop for Server {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // The build folder keeps what may be of interest; others should not.
+        if !self.state.starts_with(env!("CARGO_TARGET_TMPDIR")) {
+            let _ = std::fs::remove_dir_all(self.state.parent().unwrap());
+        }
     }
 }

@@ -1,17 +1,7 @@
 //! Tokens as they come and go, how fast they may ask, and who is remembered to have asked.
 
-use crate::server::Server;
+use crate::server::{Ask, Server, says};
 use serde_json::{Value, json};
-use std::process::Command;
-
-/// What the program says, and whether it was content.
-fn says(words: &[&str], environment: &[(&str, &str)]) -> (bool, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
-    command.args(words).env_remove("EVENHAND_SERVER").env_remove("EVENHAND_TOKEN");
-    let output = command.envs(environment.iter().copied()).output().unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(text).unwrap().trim().to_owned())
-}
 
 #[test]
 fn tokens_come_and_go_by_folder_and_by_server_and_count_at_once() {
@@ -27,6 +17,11 @@ fn tokens_come_and_go_by_folder_and_by_server_and_count_at_once() {
     assert!(list.contains("ops") && list.contains("eye") && list.contains("owner"), "{list}");
     assert!(!list.contains(&by_server));
     let (_, rotated) = says(&["token", "rotate", "eye", "--state", &state], &[]);
+    let (content, _) = says(&["token", "rotate", "nobody", "--state", &state], &[]);
+    let log = std::fs::read_to_string(server.state.join("tokens.log")).unwrap();
+    let log: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<&Value> = log.iter().map(|entry| &entry["what"]).collect();
+    assert_eq!((content, told), (false, vec![&json!("add token ops, operator"), &json!("rotate token eye")]));
     assert_eq!(server.get("/v1/jobs", &by_server).status, 401);
     assert_eq!(server.get("/v1/jobs", &rotated).status, 200);
     assert!(says(&["token", "revoke", "ops"], &admin).0);
@@ -73,16 +68,26 @@ fn it_is_remembered_who_asked_for_what() {
     let vision = server.token("v", "tenant", Some("vision"));
     let job = server.submit(&vision, &json!({}));
     server.post(&format!("/v1/jobs/{job}/cancel"), &server.admin, &Value::Null);
+    server.post("/v1/tokens/v/rotate", &server.admin, &Value::Null);
+    let revoke = |name: &str| {
+        let path = format!("/v1/tokens/{name}");
+        server.ask(&Ask { verb: "DELETE", path: &path, token: Some(&server.admin), ..Ask::default() }).status
+    };
+    assert_eq!((revoke("v"), revoke("v")), (200, 404), "what is not done is not listed");
     let asked = server.get("/v1/audit", &server.admin).json()["asked"].as_array().unwrap().clone();
     let told = |entry: &Value| (entry["who"].clone(), entry["tenant"].clone(), entry["what"].clone());
     let told: Vec<_> = asked.iter().map(told).collect();
     assert_eq!(
         told,
         [
+            (json!("owner"), Value::Null, json!("add token v, tenant of \"vision\"")),
             (json!("v"), json!("vision"), json!(format!("submit job {job}"))),
             (json!("owner"), Value::Null, json!(format!("cancel job {job}"))),
+            (json!("owner"), Value::Null, json!("rotate token v")),
+            (json!("owner"), Value::Null, json!("revoke token v")),
         ]
     );
+    assert!(asked[0]["record"].is_null() && asked[1]["record"].is_u64(), "{asked:?}");
     let document = server.get("/v1/openapi.json", &server.admin);
     let (_, printed) = says(&["serve", "--openapi"], &[]);
     assert_eq!(document.json(), serde_json::from_str::<Value>(&printed).unwrap());

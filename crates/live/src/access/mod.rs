@@ -1,14 +1,20 @@
 //! Who is let in: tokens, what their bearers may do, and how fast.
 
 mod bucket;
+mod change;
 mod role;
 mod tokens;
+mod users;
+mod wanted;
 
+pub use change::{TOKENS_LOG, TokenChange};
 pub use role::{Need, Role, Who};
 pub use tokens::{
-    NewToken, OWN_TOKEN_FILE, TOKENS_FILE, Token, TokenError, Tokens, WantedToken, add_token, make_own_token,
+    NewToken, OWN_TOKEN_FILE, TOKENS_FILE, Token, TokenError, Tokens, add_token, make_own_token,
     revoke_token, rotate_token,
 };
+pub use users::{JobUsers, NoUser, UsualError};
+pub use wanted::WantedToken;
 
 use crate::clock::Clock;
 use bucket::Buckets;
@@ -29,15 +35,16 @@ pub struct Access {
     read: Mutex<(Version, Arc<Tokens>)>,
     buckets: Buckets,
     clock: Clock,
+    users: JobUsers,
 }
 
 impl Access {
-    /// The door of the service of this state folder; every token may ask so often per second.
-    pub fn open(state: &Path, requests_per_second: u32) -> Result<Self, TokenError> {
+    /// The door of the service of this state folder; every token may ask so often per second, and its jobs run as `users` says.
+    pub fn open(state: &Path, requests_per_second: u32, users: JobUsers) -> Result<Self, TokenError> {
         let version = version(state);
         let read = Mutex::new((version, Arc::new(Tokens::read(state)?)));
         let (buckets, clock) = (Buckets::new(requests_per_second), Clock::start());
-        Ok(Self { state: state.to_owned(), read, buckets, clock })
+        Ok(Self { state: state.to_owned(), read, buckets, clock, users })
     }
 
     /// Whose secret this is, as of now. Nobody's if the tokens cannot be read.
@@ -55,6 +62,11 @@ impl Access {
             *read = (version, Arc::new(tokens));
         }
         read.1.clone()
+    }
+
+    /// As whom the jobs of somebody run.
+    pub fn job_user(&self, who: &Who) -> Result<Option<String>, NoUser> {
+        self.users.of(who)
     }
 
     /// Counts a request; if there were too many, says in how many seconds to try again.

@@ -52,6 +52,8 @@ pub struct Who {
     pub role: Role,
     /// The only tenant that they see; all if there is none.
     pub tenant: Option<String>,
+    /// The system user as whom their jobs run.
+    pub user: Option<String>,
 }
 
 /// What it takes to use a route.

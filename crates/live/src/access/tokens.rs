@@ -1,6 +1,8 @@
 //! The file of tokens in the state folder. A token is 256 random bits that its bearer is told once; here is only its SHA-256.
 
 use super::role::{Role, Who};
+use super::wanted::WantedToken;
+use crate::account::own_user;
 use crate::clock::system_ms;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -24,9 +26,6 @@ pub const OWN_TOKEN_NAME: &str = "owner";
 /// What tokens begin with, so that people and scanners of leaked secrets know one when they see it.
 const PREFIX: &str = "evenhand_";
 
-/// The longest name of a token, in letters.
-const NAME_MAX: usize = 64;
-
 /// The most tokens there may be: each is compared with whatever is shown.
 const TOKENS_MAX: usize = 1000;
 
@@ -41,21 +40,11 @@ pub struct Token {
     /// The tenant whose it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// The system user as whom its jobs run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// When its secret was made, in milliseconds since 1970.
     pub made_ms: u64,
-}
-
-/// A token that somebody wants.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WantedToken {
-    /// What to call it.
-    pub name: String,
-    /// What its bearer may do.
-    pub role: Role,
-    /// Whose it is: needed for a tenant's, allowed for one that only reads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<String>,
 }
 
 /// A token that was just made: the only time that its secret is shown.
@@ -131,14 +120,14 @@ impl Tokens {
                 found = Some(&kept.token);
             }
         }
-        let Token { name, role, tenant, .. } = found?.clone();
-        Some(Who { name, role, tenant })
+        let Token { name, role, tenant, user, .. } = found?.clone();
+        Some(Who { name, role, tenant, user })
     }
 }
 
 /// Makes a token; its secret is in the answer and nowhere else.
 pub fn add_token(state: &Path, wanted: WantedToken) -> Result<NewToken, TokenError> {
-    check(&wanted)?;
+    wanted.check()?;
     change(state, |tokens| {
         if tokens.list().any(|token| token.name == wanted.name) {
             return Err(TokenError::Taken(wanted.name.clone()));
@@ -146,9 +135,9 @@ pub fn add_token(state: &Path, wanted: WantedToken) -> Result<NewToken, TokenErr
         if tokens.kept.len() >= TOKENS_MAX {
             return Err(TokenError::Invalid(format!("there are {TOKENS_MAX} tokens already: revoke some")));
         }
-        let WantedToken { name, role, tenant } = wanted;
+        let WantedToken { name, role, tenant, user } = wanted;
         let secret = new_secret(state)?;
-        let token = Token { name: name.clone(), role, tenant, made_ms: system_ms() };
+        let token = Token { name: name.clone(), role, tenant, user, made_ms: system_ms() };
         tokens.kept.push(Kept { token, sha256: hash(&secret) });
         Ok(NewToken { name, secret })
     })
@@ -184,34 +173,10 @@ pub fn make_own_token(state: &Path) -> Result<(), TokenError> {
     if Tokens::read(state)?.list().next().is_some() {
         return Ok(());
     }
-    let wanted = WantedToken { name: OWN_TOKEN_NAME.to_owned(), role: Role::Admin, tenant: None };
+    let name = OWN_TOKEN_NAME.to_owned();
+    let wanted = WantedToken { name, role: Role::Admin, tenant: None, user: own_user() };
     let made = add_token(state, wanted)?;
     write_private(&state.join(OWN_TOKEN_FILE), made.secret.as_bytes())
-}
-
-fn check(wanted: &WantedToken) -> Result<(), TokenError> {
-    let invalid = |what: String| Err(TokenError::Invalid(what));
-    let name = &wanted.name;
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
-    if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(is_plain) {
-        return invalid(format!("name is {name:?}: 1 to {NAME_MAX} of a-z, A-Z, 0-9, - and _ are allowed"));
-    }
-    match (wanted.role, &wanted.tenant) {
-        (Role::Tenant, None) => {
-            invalid("tenant is missing: a token of role tenant belongs to one".to_owned())
-        }
-        (Role::Operator | Role::Admin, Some(tenant)) => {
-            invalid(format!("tenant is {tenant:?}: a token of role {} belongs to none", wanted.role))
-        }
-        (_, Some(tenant))
-            if tenant.is_empty() || tenant.chars().count() > 128 || tenant.chars().any(char::is_control) =>
-        {
-            invalid(format!(
-                "tenant is {tenant:?}: 1 to 128 letters are allowed, none of them a control character"
-            ))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Changes the file as one, whoever else changes it at the same time.
@@ -283,7 +248,7 @@ mod tests {
     }
 
     fn wanted(name: &str, role: Role, tenant: Option<&str>) -> WantedToken {
-        WantedToken { name: name.to_owned(), role, tenant: tenant.map(str::to_owned) }
+        WantedToken { name: name.to_owned(), role, tenant: tenant.map(str::to_owned), user: None }
     }
 
     #[test]
@@ -333,6 +298,8 @@ mod tests {
             wanted("a", Role::Tenant, None),
             wanted("a", Role::Admin, Some("t")),
             wanted("a", Role::Tenant, Some("")),
+            WantedToken { user: Some("no such user".to_owned()), ..wanted("a", Role::Admin, None) },
+            WantedToken { user: own_user(), ..wanted("a", Role::ReadOnly, None) },
         ];
         for wanted in odd {
             assert!(matches!(add_token(&state, wanted), Err(TokenError::Invalid(_))));

@@ -1,6 +1,6 @@
 //! Who asked for which change.
 
-use super::{Front, Trouble};
+use super::{Front, PAGE_MAX, Trouble};
 use crate::store::Asked;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
@@ -8,9 +8,8 @@ use axum::extract::{Query, State};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Entries on a page if nobody says, and at most.
+/// Entries on a page if nobody says.
 const PAGE: usize = 100;
-const PAGE_MAX: usize = 1000;
 
 /// Some entries, oldest first.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,8 +1,11 @@
 //! The OpenAPI document, made from the table of routes.
 
+use super::PAGE_MAX;
 use super::schemas::{SCHEMAS, of};
+use super::submit::KEY_MAX;
 use super::table::{Gives, Kind, Parameter, ROUTES, Route};
 use crate::access::Need;
+use crate::store::Phase;
 use axum::Json;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -46,13 +49,12 @@ fn operation(route: &Route) -> Value {
         |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}}),
     );
     let parameters: Vec<Value> = in_path.chain(route.parameters.iter().map(parameter)).collect();
-    let error = json!({"description": "What went wrong", "content": {"application/json": {"schema": reference("Error")}}});
     let mut operation = json!({
         "summary": route.summary,
         "description": format!("Needs {}.", route.need.told()),
         "operationId": operation_id(route),
         "parameters": parameters,
-        "responses": {"2XX": {"description": "Done", "content": content(route.gives)}, "default": error},
+        "responses": responses(route),
         "security": if route.need == Need::Nothing { json!([]) } else { json!([{"token": []}]) },
     });
     if let Some(name) = route.takes {
@@ -60,6 +62,14 @@ fn operation(route: &Route) -> Value {
             json!({"required": true, "content": {"application/json": {"schema": reference(name)}}});
     }
     operation
+}
+
+/// Every status that it can answer with.
+fn responses(route: &Route) -> Map<String, Value> {
+    let error = json!({"description": "What went wrong", "content": {"application/json": {"schema": reference("Error")}}});
+    let done = json!({"description": "Done", "content": content(route.gives)});
+    let done = route.done.iter().map(|status| (status.to_string(), done.clone()));
+    done.chain(route.errors().iter().map(|status| (status.to_string(), error.clone()))).collect()
 }
 
 /// Its method and the words of its path.
@@ -72,7 +82,12 @@ fn operation_id(route: &Route) -> String {
 fn parameter(parameter: &Parameter) -> Value {
     let schema = match parameter.kind {
         Kind::Text => json!({"type": "string"}),
-        Kind::Count => json!({"type": "integer", "minimum": 0}),
+        Kind::Count => json!({"type": "integer", "minimum": 0, "maximum": i64::MAX}),
+        Kind::Phases => {
+            json!({"type": "string", "pattern": format!("^(({})?(,|$))*$", Phase::names().join("|"))})
+        }
+        Kind::Key => json!({"type": "string", "minLength": 1, "maxLength": KEY_MAX}),
+        Kind::Page => json!({"type": "integer", "minimum": 1, "maximum": PAGE_MAX}),
     };
     let place = if parameter.is_header { "header" } else { "query" };
     json!({"name": parameter.name, "in": place, "description": parameter.summary, "schema": schema})

@@ -1,5 +1,6 @@
 //! Errors as people and programs read them: a status, a code that stays, and a sentence.
 
+use crate::access::NoUser;
 use crate::request::Refusal;
 use crate::store::StoreError;
 use axum::Json;
@@ -69,6 +70,12 @@ impl From<Refusal> for Trouble {
             Refusal::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
         };
         Self::new(status, code, refusal.to_string())
+    }
+}
+
+impl From<NoUser> for Trouble {
+    fn from(error: NoUser) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "no-user", error.to_string())
     }
 }
 

@@ -61,13 +61,18 @@ impl Front {
 
     /// Asks the engine on behalf of somebody, and waits until the answer is on disk.
     pub(super) async fn ask(&self, who: &Who, wish: Wish) -> Result<Answer, Trouble> {
+        let asker = Asker { name: who.name.clone(), tenant: who.tenant.clone(), user: None };
+        self.ask_as(asker, wish).await
+    }
+
+    /// The same, for somebody whose system user matters.
+    pub(super) async fn ask_as(&self, asker: Asker, wish: Wish) -> Result<Answer, Trouble> {
         let waiting = self.waiting.clone();
         if waiting.fetch_add(1, Ordering::Relaxed) >= WAITING_MAX {
             waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(Refusal::Busy.into());
         }
         let (reply, answer) = oneshot::channel();
-        let asker = Asker { name: who.name.clone(), tenant: who.tenant.clone() };
         let request = Request::new(wish, asker, move |answer| {
             waiting.fetch_sub(1, Ordering::Relaxed);
             // Whoever asked may have gone away; what was done is done.

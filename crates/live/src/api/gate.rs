@@ -5,7 +5,7 @@ use super::{Front, Trouble};
 use crate::access::{Need, Who};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -25,9 +25,18 @@ pub(super) struct Gate {
 /// Lets a request through with whoever asks attached to it, or says why not.
 pub(super) async fn pass(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     match check(&gate, request).await {
-        Ok(request) => next.run(request).await,
+        Ok(request) => as_json(next.run(request).await),
         Err(trouble) => trouble.into_response(),
     }
+}
+
+/// What the framework refuses, such as an address that is no text, it refuses in plain text: programs expect what they always get.
+fn as_json(response: Response) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if response.status().is_client_error() && !kind.starts_with("application/json") {
+        return Trouble::new(response.status(), "invalid", "the address cannot be read").into_response();
+    }
+    response
 }
 
 async fn check(gate: &Gate, request: Request) -> Result<Request, Trouble> {
@@ -41,7 +50,7 @@ async fn check(gate: &Gate, request: Request) -> Result<Request, Trouble> {
         return Err(Trouble::new(StatusCode::FORBIDDEN, "forbidden", message));
     }
     access.count(who.as_ref()).map_err(Trouble::too_fast)?;
-    let mut request = with_whole_body(request, gate.route.bytes_max).await?;
+    let mut request = with_whole_body(request, gate.route).await?;
     if let Some(who) = who {
         request.extensions_mut().insert(who);
     }
@@ -58,8 +67,14 @@ fn bearer(front: &Front, headers: &HeaderMap) -> Result<Who, Trouble> {
     who.ok_or_else(|| Trouble::no_token("this token is not known here: it may have been revoked or rotated"))
 }
 
+/// Whether a body may be an object: serde would take fields from a list too, by their order, which nobody means. Handlers judge the rest.
+fn may_be_object(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first().is_none_or(|first| *first == b'{')
+}
+
 /// Reads the body before the handler does, so that nobody can hold one up by sending slowly.
-async fn with_whole_body(request: Request, bytes_max: usize) -> Result<Request, Trouble> {
+async fn with_whole_body(request: Request, route: &Route) -> Result<Request, Trouble> {
+    let bytes_max = route.bytes_max;
     let too_large = || {
         let message = format!("the body is too large: {bytes_max} bytes are allowed");
         Trouble::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
@@ -77,6 +92,9 @@ async fn with_whole_body(request: Request, bytes_max: usize) -> Result<Request, 
     let bytes = arrived.map_err(|_| too_large())?;
     if bytes.len() > bytes_max {
         return Err(too_large());
+    }
+    if route.takes.is_some() && !may_be_object(&bytes) {
+        return Err(Trouble::invalid("the body is no JSON object: {...} is expected"));
     }
     Ok(Request::from_parts(parts, Body::from(bytes)))
 }

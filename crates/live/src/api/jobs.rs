@@ -1,6 +1,6 @@
 //! Jobs: list, look at, explain.
 
-use super::{Front, Trouble};
+use super::{Front, PAGE_MAX, Trouble};
 use crate::access::Who;
 use crate::store::{JobFilter, JobRow, Page, Phase, Target};
 use axum::extract::rejection::QueryRejection;
@@ -11,9 +11,8 @@ use evenhand_core::JobId;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Jobs on a page if nobody says, and at most.
+/// Jobs on a page if nobody says.
 const PAGE: usize = 100;
-const PAGE_MAX: usize = 1000;
 
 /// Which jobs to list.
 #[derive(Debug, Deserialize)]

@@ -24,6 +24,7 @@ mod schemas;
 mod submit;
 mod table;
 mod tenants;
+mod tls;
 mod tokens;
 mod trial;
 
@@ -40,6 +41,7 @@ pub use policies::{Change, DryRun, ParameterRow, PolicyList, PolicyRow, PolicySe
 pub use submit::{Accepted, AcceptedBatch, WantedBatch};
 pub use table::{Gives, Kind, Parameter, ROUTES, Route, Verb};
 pub use tenants::{Quota, TenantChange, TenantList, TenantRow};
+pub use tls::{Tls, TlsError, read_certificates};
 pub use tokens::{Nothing, TokenList};
 pub use trial::{Outlook, Trial, TrialJob};
 
@@ -55,6 +57,8 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
 /// The same where many jobs come at a time.
 pub const BATCH_BYTES_MAX: usize = 2 << 20;
+/// The most that a page of a list may hold.
+const PAGE_MAX: usize = 1000;
 
 /// Threads that answer requests.
 const THREADS: usize = 2;
@@ -85,8 +89,8 @@ fn within_store(field: &str, number: Option<u64>) -> Result<Option<u64>, Trouble
     }
 }
 
-/// Answers requests until the process ends. The async runtime lives here, on threads of its own.
-pub fn serve(front: Arc<Front>, listener: TcpListener) -> io::Result<()> {
+/// Answers requests until the process ends, over TLS if there is a certificate. The async runtime lives here, on threads of its own.
+pub fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<Tls>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
@@ -96,6 +100,6 @@ pub fn serve(front: Arc<Front>, listener: TcpListener) -> io::Result<()> {
         .build()?;
     runtime.block_on(async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        listen::listen(listener, routes(front)).await
+        listen::listen(listener, tls, routes(front)).await
     })
 }

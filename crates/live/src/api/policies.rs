@@ -6,10 +6,11 @@ use crate::request::{Answer, Wish};
 use crate::store::Reader;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::{Extension, Json};
 use evenhand_core::{Choice, GpuSet, JobId, Note, Parameters, StopReason};
 use evenhand_engine::Rehearsal;
-use evenhand_policies::{Entry, POLICIES, find};
+use evenhand_policies::{Entry, NameError, POLICIES, find};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -134,7 +135,8 @@ pub(super) async fn dry_run(
 fn choice(name: String, body: Settings) -> Result<Choice, Trouble> {
     let body = body.map_err(|error| Trouble::new(error.status(), "invalid", error.body_text()))?;
     let parameters = body.map(|Json(settings)| settings.parameters).unwrap_or_default();
-    let entry = find(POLICIES, "policy", &name).map_err(|error| Trouble::invalid(error.to_string()))?;
+    let unknown = |error: NameError| Trouble::new(StatusCode::NOT_FOUND, "no-policy", error.to_string());
+    let entry = find(POLICIES, "policy", &name).map_err(unknown)?;
     entry.make(&parameters).map_err(|error| Trouble::invalid(format!("{name}: {error}")))?;
     Ok(Choice { name, parameters })
 }

@@ -28,18 +28,25 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     (
         "Wanted",
         r#"{"type": "object", "required": ["argv"], "additionalProperties": false, "properties": {
-            "name": {"type": "string", "minLength": 1, "maxLength": 128}, "tenant": {"type": "string", "minLength": 1, "maxLength": 128},
-            "gpus": {"type": "integer", "minimum": 1}, "models": {"type": "array", "items": {"type": "string"}},
-            "priority": {"type": "integer"}, "steps": {"type": "number", "exclusiveMinimum": 0},
-            "steps_per_second": {"type": "number", "exclusiveMinimum": 0},
-            "after": {"type": "array", "items": {"type": ["integer", "string"]}},
-            "after_any": {"type": "array", "items": {"type": ["integer", "string"]}},
-            "app": {"type": "string", "minLength": 1, "maxLength": 128}, "deadline": {"type": "string"}, "array": {"type": "string"},
-            "argv": {"type": "array", "minItems": 1, "items": {"type": "string"}},
-            "environment": {"type": "object", "additionalProperties": {"type": "string"}}, "folder": {"type": "string"},
+            "name": {"type": ["string", "null"], "minLength": 1, "maxLength": 128, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*[^\\u0000-\\u001f\\u007f-\\u009f0-9+][^\\u0000-\\u001f\\u007f-\\u009f]*$"},
+            "tenant": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"},
+            "gpus": {"type": "integer", "minimum": 1, "maximum": 4294967295}, "models": {"type": "array", "items": {"type": "string"}},
+            "priority": {"type": "integer", "minimum": -2147483648, "maximum": 2147483647},
+            "steps": {"type": ["number", "null"], "minimum": 0.001, "maximum": 1e12},
+            "steps_per_second": {"type": ["number", "null"], "minimum": 1e-6, "maximum": 1e9},
+            "after": {"type": "array", "items": {"type": ["integer", "string"], "minimum": 0}},
+            "after_any": {"type": "array", "items": {"type": ["integer", "string"], "minimum": 0}},
+            "app": {"type": ["string", "null"], "minLength": 1, "maxLength": 128}, "deadline": {"type": ["string", "null"]}, "array": {"type": ["string", "null"]},
+            "argv": {"type": "array", "minItems": 1, "prefixItems": [{"type": "string", "minLength": 1, "pattern": "^[^\\u0000]*$"}],
+                "items": {"type": "string", "pattern": "^[^\\u0000]*$"}},
+            "environment": {"type": "object", "propertyNames": {"minLength": 1, "pattern": "^[^=\\u0000]+$"},
+                "additionalProperties": {"type": "string", "pattern": "^[^\\u0000]*$"}},
+            "folder": {"type": ["string", "null"], "pattern": "^/"},
             "limits": {"type": "object", "additionalProperties": false, "properties": {
-                "memory_bytes": {"type": "integer", "minimum": 0}, "cpu_s": {"type": "integer", "minimum": 0},
-                "open_files": {"type": "integer", "minimum": 0}}}}}"#,
+                "memory_bytes": {"type": ["integer", "null"], "minimum": 0}, "cpu_s": {"type": ["integer", "null"], "minimum": 0},
+                "open_files": {"type": ["integer", "null"], "minimum": 0}, "job_memory_bytes": {"type": ["integer", "null"], "minimum": 0},
+                "job_processes": {"type": ["integer", "null"], "minimum": 1},
+                "job_cpus": {"type": ["integer", "null"], "minimum": 1, "maximum": 4294967295}}}}}"#,
     ),
     (
         "Accepted",
@@ -112,9 +119,10 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     ),
     (
         "TenantChange",
-        r#"{"type": "object", "additionalProperties": false, "properties": {"weight": {"type": "number", "exclusiveMinimum": 0},
-            "group": {"type": "string"}, "limit": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
-            "guaranteed": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}}}"#,
+        r#"{"type": "object", "additionalProperties": false, "properties": {"weight": {"type": ["number", "null"], "exclusiveMinimum": 0},
+            "group": {"type": ["string", "null"], "minLength": 1},
+            "limit": {"type": ["object", "null"], "additionalProperties": {"type": "integer", "minimum": 0}},
+            "guaranteed": {"type": ["object", "null"], "additionalProperties": {"type": "integer", "minimum": 0}}}}"#,
     ),
     (
         "PolicySettings",
@@ -135,7 +143,7 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     ),
     (
         "Asked",
-        r#"{"type": "object", "required": ["number", "at_ms", "record", "who", "what"], "properties": {"number": {"type": "integer"},
+        r#"{"type": "object", "required": ["number", "at_ms", "who", "what"], "properties": {"number": {"type": "integer"},
             "at_ms": {"type": "integer"}, "record": {"type": "integer"}, "who": {"type": "string"}, "tenant": {"type": "string"},
             "what": {"type": "string"}}}"#,
     ),
@@ -148,7 +156,7 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
         "Token",
         r#"{"type": "object", "required": ["name", "role", "made_ms"], "properties": {"name": {"type": "string"},
             "role": {"type": "string", "enum": ["read-only", "tenant", "operator", "admin"]}, "tenant": {"type": "string"},
-            "made_ms": {"type": "integer"}}}"#,
+            "user": {"type": "string"}, "made_ms": {"type": "integer"}}}"#,
     ),
     (
         "Tokens",
@@ -158,9 +166,14 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     (
         "WantedToken",
         r#"{"type": "object", "required": ["name", "role"], "additionalProperties": false, "properties": {
-            "name": {"type": "string", "minLength": 1, "maxLength": 64},
+            "name": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$"},
             "role": {"type": "string", "enum": ["read-only", "tenant", "operator", "admin"]},
-            "tenant": {"type": "string", "minLength": 1, "maxLength": 128}}}"#,
+            "tenant": {"type": ["string", "null"], "minLength": 1, "maxLength": 128, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"},
+            "user": {"type": ["string", "null"], "minLength": 1}},
+            "allOf": [
+                {"if": {"properties": {"role": {"const": "tenant"}}}, "then": {"required": ["tenant"], "properties": {"tenant": {"type": "string"}}}},
+                {"if": {"properties": {"role": {"enum": ["operator", "admin"]}}}, "then": {"properties": {"tenant": {"type": "null"}}}},
+                {"if": {"properties": {"role": {"const": "read-only"}}}, "then": {"properties": {"user": {"type": "null"}}}}]}"#,
     ),
     (
         "NewToken",

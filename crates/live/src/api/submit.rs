@@ -2,7 +2,7 @@
 
 use super::{Front, Trouble};
 use crate::access::Who;
-use crate::request::{Answer, DEFAULT_TENANT, Wanted, Wish, Work};
+use crate::request::{Answer, Asker, DEFAULT_TENANT, Wanted, Wish, Work};
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderMap, StatusCode};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The longest key of a client, in bytes.
-const KEY_MAX: usize = 256;
+pub(super) const KEY_MAX: usize = 256;
 
 /// A submission that was taken, or a change that was made. It is on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,14 +55,13 @@ pub(super) async fn submit(
     let mut wanted = read(body)?;
     confine(&who, &mut wanted)?;
     let key = key(&who, &headers)?;
-    let (created, accepted) =
-        match front.ask(&who, Wish::Submit { work: Work::One(Box::new(wanted)), key }).await? {
-            Answer::Job { job, created } => (created, Accepted { job, created, jobs: None }),
-            Answer::Array { array, jobs, created } => {
-                (created, Accepted { job: array, created, jobs: Some(jobs) })
-            }
-            _ => return Err(Trouble::invalid("no job came of it")),
-        };
+    let (created, accepted) = match ask(&front, &who, Work::One(Box::new(wanted)), key).await? {
+        Answer::Job { job, created } => (created, Accepted { job, created, jobs: None }),
+        Answer::Array { array, jobs, created } => {
+            (created, Accepted { job: array, created, jobs: Some(jobs) })
+        }
+        _ => return Err(Trouble::invalid("no job came of it")),
+    };
     Ok((status(created), Json(accepted)))
 }
 
@@ -75,11 +74,18 @@ pub(super) async fn batch(
 ) -> Result<(StatusCode, Json<AcceptedBatch>), Trouble> {
     let work = several(&who, body)?;
     let key = key(&who, &headers)?;
-    let answer = front.ask(&who, Wish::Submit { work, key }).await?;
+    let answer = ask(&front, &who, work, key).await?;
     let Answer::Batch { jobs, created } = answer else {
         return Err(Trouble::invalid("no jobs came of it"));
     };
     Ok((status(created), Json(AcceptedBatch { jobs, created })))
+}
+
+/// Asks on behalf of somebody as whose system user the jobs are to run.
+async fn ask(front: &Arc<Front>, who: &Who, work: Work, key: Option<String>) -> Result<Answer, Trouble> {
+    let user = front.access().job_user(who)?;
+    let asker = Asker { name: who.name.clone(), tenant: who.tenant.clone(), user };
+    front.ask_as(asker, Wish::Submit { work, key }).await
 }
 
 fn status(created: bool) -> StatusCode {

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::access::Need;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A method of HTTP.
@@ -48,8 +49,14 @@ impl Verb {
 pub enum Kind {
     /// Any text.
     Text,
-    /// A whole number from 0 on.
+    /// A whole number from 0 on, as far as the store counts.
     Count,
+    /// How much a page holds.
+    Page,
+    /// Phases of jobs, separated by commas.
+    Phases,
+    /// A client's own name for a submission.
+    Key,
 }
 
 /// A parameter in the query, or in a header.
@@ -101,13 +108,15 @@ pub struct Route {
     pub parameters: &'static [Parameter],
     /// The most that a request may hold, in bytes.
     pub bytes_max: usize,
+    /// The statuses that mean: done.
+    pub done: &'static [u16],
     make: Make,
 }
 
 impl Route {
     const fn new(verb: Verb, path: &'static str, need: Need, summary: &'static str, make: Make) -> Self {
         let (takes, gives, bytes_max) = (None, Gives::Json("Nothing"), BODY_BYTES_MAX);
-        Self { verb, path, need, summary, takes, gives, parameters: &[], bytes_max, make }
+        Self { verb, path, need, summary, takes, gives, parameters: &[], bytes_max, done: &[200], make }
     }
 
     const fn takes(self, name: &'static str) -> Self {
@@ -129,6 +138,31 @@ impl Route {
     /// Many jobs may come at a time.
     const fn large(self) -> Self {
         Self { bytes_max: BATCH_BYTES_MAX, ..self }
+    }
+
+    const fn done(self, done: &'static [u16]) -> Self {
+        Self { done, ..self }
+    }
+
+    /// The statuses that mean anything else.
+    pub fn errors(&self) -> BTreeSet<u16> {
+        // Too fast, the service's own fault, and nothing can be recorded now.
+        let mut errors = BTreeSet::from([429, 500, 503]);
+        if self.need != Need::Nothing {
+            errors.extend([401, 403]);
+        }
+        if self.path_parameters().next().is_some() {
+            errors.extend([400, 404]);
+        }
+        if !self.parameters.is_empty() || self.path_parameters().next().is_some() {
+            errors.insert(422);
+        }
+        if self.takes.is_some() {
+            errors.extend([400, 409, 422]);
+        }
+        // Whatever is sent is read, wanted or not.
+        errors.extend([408, 413, 415]);
+        errors
     }
 
     /// What answers it.
@@ -162,24 +196,33 @@ const fn count(name: &'static str, summary: &'static str) -> Parameter {
     Parameter { name, is_header: false, kind: Kind::Count, summary }
 }
 
+const fn page(summary: &'static str) -> Parameter {
+    Parameter { name: "limit", is_header: false, kind: Kind::Page, summary }
+}
+
 const fn header(name: &'static str, kind: Kind, summary: &'static str) -> Parameter {
     Parameter { name, is_header: true, kind, summary }
 }
 
 const KEY: &[Parameter] = &[header(
     "idempotency-key",
-    Kind::Text,
+    Kind::Key,
     "Your own name for this submission: the same again is the same one",
 )];
 
 const LISTING: &[Parameter] = &[
-    text("phase", "Only jobs in these phases, separated by commas"),
+    Parameter {
+        name: "phase",
+        is_header: false,
+        kind: Kind::Phases,
+        summary: "Only jobs in these phases, separated by commas",
+    },
     text("tenant", "Only jobs of this tenant"),
     text("name", "Only jobs of this name"),
     text("array", "Only jobs of this array, by number or name"),
     text("app", "Only jobs of this app"),
     count("after", "Only jobs after this number"),
-    count("limit", "Jobs at most, 1 to 1000"),
+    page("Jobs at most"),
 ];
 
 const PART: &[Parameter] = &[
@@ -197,8 +240,7 @@ const WATCHING: &[Parameter] = &[
     header("last-event-id", Kind::Count, "The same, as browsers say it when they go on"),
 ];
 
-const PAGING: &[Parameter] =
-    &[count("after", "Only entries after this number"), count("limit", "Entries at most, 1 to 1000")];
+const PAGING: &[Parameter] = &[count("after", "Only entries after this number"), page("Entries at most")];
 
 /// Every route.
 #[rustfmt::skip]
@@ -206,8 +248,8 @@ pub const ROUTES: &[Route] = &[
     get("/v1/health", Need::Nothing, "How the service is", |at| on(at, health::health)).json("Health"),
     get("/v1/openapi.json", Need::Look, "This document", |at| on(at, document::document)).json("Anything"),
     get("/v1/jobs", Need::Look, "Lists jobs by number, a page at a time", |at| on(at, jobs::list)).with(LISTING).json("Page"),
-    post("/v1/jobs", Need::Work, "Submits a job, or an array of them", |at| on(at, submit::submit)).with(KEY).takes("Wanted").json("Accepted"),
-    post("/v1/batches", Need::Work, "Submits several jobs, all or none", |at| on(at, submit::batch)).with(KEY).large().takes("WantedBatch").json("AcceptedBatch"),
+    post("/v1/jobs", Need::Work, "Submits a job, or an array of them", |at| on(at, submit::submit)).with(KEY).takes("Wanted").json("Accepted").done(&[200, 201]),
+    post("/v1/batches", Need::Work, "Submits several jobs, all or none", |at| on(at, submit::batch)).with(KEY).large().takes("WantedBatch").json("AcceptedBatch").done(&[200, 201]),
     post("/v1/dry-runs", Need::Work, "What would come of a submission, which is not made", |at| on(at, trial::dry_run)).large().takes("WantedBatch").json("Trial"),
     get("/v1/jobs/{job}", Need::Look, "One job, by number or name", |at| on(at, jobs::one)).json("JobRow"),
     delete("/v1/jobs/{job}", Need::Work, "Ends a job or array", |at| on(at, change::cancel)).json("Accepted"),
@@ -231,7 +273,7 @@ pub const ROUTES: &[Route] = &[
     get("/v1/metrics", Need::LookAround, "Figures for Prometheus", |at| on(at, metrics::metrics)).gives(Gives::Text),
     get("/v1/audit", Need::Operate, "Who asked for which change", |at| on(at, audit::list)).with(PAGING).json("AskedPage"),
     get("/v1/tokens", Need::Administer, "Lists tokens, without their secrets", |at| on(at, tokens::list)).json("Tokens"),
-    post("/v1/tokens", Need::Administer, "Makes a token", |at| on(at, tokens::add)).takes("WantedToken").json("NewToken"),
+    post("/v1/tokens", Need::Administer, "Makes a token", |at| on(at, tokens::add)).takes("WantedToken").json("NewToken").done(&[201]),
     delete("/v1/tokens/{token}", Need::Administer, "Makes a token useless", |at| on(at, tokens::revoke)),
     post("/v1/tokens/{token}/rotate", Need::Administer, "Gives a token a new secret", |at| on(at, tokens::rotate)).json("NewToken"),
 ];

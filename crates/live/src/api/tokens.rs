@@ -2,12 +2,13 @@
 
 use super::{Front, Trouble};
 use crate::access::{
-    NewToken, Token, TokenError, Tokens, WantedToken, add_token, revoke_token, rotate_token,
+    NewToken, Token, TokenChange, TokenError, Tokens, WantedToken, Who, add_token, revoke_token, rotate_token,
 };
-use axum::Json;
+use crate::request::Wish;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -49,29 +50,48 @@ pub(super) async fn list(State(front): State<Arc<Front>>) -> Result<Json<TokenLi
     Ok(Json(TokenList { tokens }))
 }
 
+/// Makes a change that could be made, once it is noted who asked for it.
+async fn change<T: Send + 'static>(
+    front: Arc<Front>,
+    who: &Who,
+    change: TokenChange,
+    make: impl FnOnce(&std::path::Path) -> Result<T, TokenError> + Send + 'static,
+) -> Result<T, Trouble> {
+    let checked = change.clone();
+    on_file(front.clone(), move |state| checked.check(state)).await?;
+    front.ask(who, Wish::NoteToken(Box::new(change))).await?;
+    on_file(front, make).await
+}
+
 /// `POST /v1/tokens`.
 pub(super) async fn add(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     body: Result<Json<WantedToken>, JsonRejection>,
 ) -> Result<(StatusCode, Json<NewToken>), Trouble> {
     let Json(wanted) = body.map_err(|error| Trouble::new(error.status(), "invalid", error.body_text()))?;
-    let made = on_file(front, |state| add_token(state, wanted)).await?;
+    let noted = TokenChange::Add(wanted.clone());
+    let made = change(front, &who, noted, |state| add_token(state, wanted)).await?;
     Ok((StatusCode::CREATED, Json(made)))
 }
 
 /// `DELETE /v1/tokens/{token}`.
 pub(super) async fn revoke(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     Path(name): Path<String>,
 ) -> Result<Json<Nothing>, Trouble> {
-    on_file(front, move |state| revoke_token(state, &name)).await?;
+    let noted = TokenChange::Revoke(name.clone());
+    change(front, &who, noted, move |state| revoke_token(state, &name)).await?;
     Ok(Json(Nothing {}))
 }
 
 /// `POST /v1/tokens/{token}/rotate`.
 pub(super) async fn rotate(
     State(front): State<Arc<Front>>,
+    Extension(who): Extension<Who>,
     Path(name): Path<String>,
 ) -> Result<Json<NewToken>, Trouble> {
-    on_file(front, move |state| rotate_token(state, &name)).await.map(Json)
+    let noted = TokenChange::Rotate(name.clone());
+    change(front, &who, noted, move |state| rotate_token(state, &name)).await.map(Json)
 }

@@ -3,6 +3,7 @@
 //! | File | Written by | Means |
 //! |---|---|---|
 //! | `order.json` | server | what to run |
+//! | `room` | server | nothing: room on the disk for the supervisor's files |
 //! | `lock` | supervisor | held while it lives |
 //! | `claim.json` | supervisor | this process supervises; a lease is claimed once |
 //! | `started` | supervisor | the program was run |
@@ -11,6 +12,7 @@
 //!
 //! Files appear whole, by renaming.
 
+use super::cgroup::Group;
 use crate::program::{Program, ProgramLimits};
 use evenhand_core::{EndCause, Retry};
 use serde::de::DeserializeOwned;
@@ -20,6 +22,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub(super) const ORDER: &str = "order.json";
+const ROOM: &str = "room";
 pub(super) const LOCK: &str = "lock";
 pub(super) const CLAIM: &str = "claim.json";
 pub(super) const STARTED: &str = "started";
@@ -34,6 +37,15 @@ pub(super) struct Order {
     pub environment: Vec<(String, String)>,
     /// Where it runs.
     pub folder: PathBuf,
+    /// The system user as whom it runs; whoever runs the service if nobody is named.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// The control group that all its processes are in, if it has one.
+    #[serde(default)]
+    pub cgroup: Option<PathBuf>,
+    /// Folders that are its own.
+    #[serde(default)]
+    pub own: Vec<PathBuf>,
     /// Where its output goes.
     pub output: PathBuf,
     /// Size at which a new file is begun, in bytes.
@@ -41,6 +53,11 @@ pub(super) struct Order {
 }
 
 impl Order {
+    /// The control group that all its processes are in.
+    pub(super) fn group(&self) -> Option<Group> {
+        self.cgroup.clone().map(Group::at)
+    }
+
     pub(super) fn limits(&self) -> ProgramLimits {
         self.program.limits
     }
@@ -90,9 +107,25 @@ pub(super) fn read<T: DeserializeOwned>(folder: &Path, name: &str) -> Option<T> 
 
 /// Writes a file of the folder, whole or not at all.
 pub(super) fn write<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::Result<()> {
+    fs::rename(draft(folder, name, value)?, folder.join(name))
+}
+
+/// Takes as much room as a supervisor needs to begin, so that none is started that could not.
+pub(super) fn reserve_room(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join(ROOM), vec![b' '; ROOM_BYTES])
+}
+
+/// Gives that room back, to whoever takes it at once.
+pub(super) fn free_room(folder: &Path) {
+    // A server from before made none.
+    let _ = fs::remove_file(folder.join(ROOM));
+}
+
+/// A file that is written, and put in its place later, which takes no more room.
+pub(super) fn draft<T: Serialize>(folder: &Path, name: &str, value: &T) -> io::Result<PathBuf> {
     let draft = folder.join(format!("{name}.{}", std::process::id()));
     fs::write(&draft, serde_json::to_vec(value)?)?;
-    fs::rename(draft, folder.join(name))
+    Ok(draft)
 }
 
 /// A file that room was set aside for, so that it can be written when the disk is full.
@@ -103,6 +136,9 @@ pub(super) struct Reserved {
 }
 
 const RESERVED_BYTES: usize = 4096;
+
+/// A block each for the supervisor's files, and more: blocks are larger on some disks.
+const ROOM_BYTES: usize = 32 * 1024;
 
 impl Reserved {
     pub(super) fn new(folder: &Path, name: &str) -> io::Result<Self> {

@@ -12,29 +12,38 @@
 //! | `EVENHAND_MARK` | tells the processes of this lease from all others |
 //!
 //! Replace the checkpoint by renaming, since a job may be killed at any time. `SIGTERM` means: save, then exit with 75 within the grace
-//! period. Exit code 0 means: finished. Of the server's own environment only [`PASSED_ON`] is seen.
+//! period. Exit code 0 means: finished. Of the server's own environment only [`PASSED_ON`] and [`PERSONAL`] are seen.
 
 use super::folder::Order;
 use super::{Devices, JobFolder};
+use crate::account::own_user;
 use crate::runner::LiveJob;
 use evenhand_core::{GpuSet, Lease};
 
 /// Variables of the server that jobs see; everything else they must be given.
-const PASSED_ON: [&str; 10] =
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
+const PASSED_ON: [&str; 5] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
+
+/// Those that say who somebody is: only jobs of the user who runs the server see them, others have their own.
+const PERSONAL: [&str; 5] = ["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"];
 
 /// Size at which the output of a job begins a new file.
 const OUTPUT_BYTES_MAX: u64 = 16 << 20;
 
+/// The variable that tells the processes of a lease from all others.
+pub(super) const MARK: &str = "EVENHAND_MARK";
+
 /// The mark of a lease, as it stands in the environment of its processes.
 pub(super) fn mark(store: &str, lease: evenhand_core::LeaseId) -> String {
-    format!("EVENHAND_MARK={store}-{}", lease.0)
+    format!("{MARK}={store}-{}", lease.0)
 }
 
 /// The order for the supervisor of a lease.
 pub(super) fn order(lease: &Lease, job: &LiveJob, own: &JobFolder, devices: &Devices, mark: &str) -> Order {
     let program = job.program.as_ref().clone();
-    let passed_on = PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
+    let user = job.user.as_deref().map(str::to_owned);
+    let personal: &[&str] = if user.is_none() || user == own_user() { &PERSONAL } else { &[] };
+    let names = PASSED_ON.iter().chain(personal);
+    let passed_on = names.filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
     let mut environment: Vec<(String, String)> = passed_on.collect();
     environment.extend(program.environment.iter().map(|(name, value)| (name.clone(), value.clone())));
     let checkpoint = own.checkpoint();
@@ -54,8 +63,14 @@ pub(super) fn order(lease: &Lease, job: &LiveJob, own: &JobFolder, devices: &Dev
         environment.extend(names.map(|(name, value)| (name.to_owned(), value.to_string())));
     }
     environment.extend(mark.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let folder = program.folder.clone().unwrap_or_else(|| own.work());
-    Order { program, environment, folder, output: own.output(), output_bytes_max: OUTPUT_BYTES_MAX }
+    let mut owned = vec![own.checkpoints()];
+    let folder = program.folder.clone().unwrap_or_else(|| {
+        owned.push(own.work());
+        own.work()
+    });
+    let output = own.output();
+    let (cgroup, output_bytes_max) = (None, OUTPUT_BYTES_MAX);
+    Order { program, environment, folder, user, cgroup, own: owned, output, output_bytes_max }
 }
 
 /// Each GPU as `node.ordinal`.

@@ -1,20 +1,27 @@
 //! Runs jobs as processes on this machine, each under a supervisor that outlives the server.
 
+mod cgroup;
 mod folder;
 mod gpus;
 mod launch;
 mod procs;
+mod rooms;
 mod supervisor;
+mod tracked;
 mod watcher;
 
+pub use cgroup::{Cgroups, NoCgroups};
 pub use gpus::{FoundGpus, GpuError, find_gpus};
+pub use rooms::barred;
 pub use supervisor::{SUPERVISE, supervise};
 
 use crate::runner::{Ending, LiveJob, Runner, Seen};
 use crate::world::Mail;
+use cgroup::Group;
 use evenhand_core::{Abilities, EndCause, GpuId, GpuSet, JobId, Lease, LeaseId, Outcome, Retry, Span, Work};
-use folder::{CLAIM, Claim, EXIT, Exit, How, ORDER, STARTED, STOP, Stop};
+use folder::{CLAIM, Claim, EXIT, Exit, How, ORDER, Order, STARTED, STOP, Stop};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
 };
@@ -22,9 +29,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Sender;
+use tracked::Tracked;
 use watcher::Watcher;
 
 /// Which devices of this machine the GPUs of its nodes are: an index or a UUID each, as CUDA names them.
@@ -79,15 +88,6 @@ fn job_folder(state: &Path, job: JobId) -> JobFolder {
     JobFolder(state.join("jobs").join(job.0.to_string()))
 }
 
-/// A supervisor that was started or found.
-#[derive(Debug)]
-struct Tracked {
-    /// Its process, if there is or was one.
-    process: Option<OwnedFd>,
-    /// Why no supervisor could be started.
-    refused: Option<Retry>,
-}
-
 /// Runs jobs as processes on this machine.
 #[derive(Debug)]
 pub struct LocalRunner {
@@ -95,6 +95,7 @@ pub struct LocalRunner {
     store: String,
     devices: Devices,
     supervisor: SupervisorCommand,
+    cgroups: Option<Cgroups>,
     watcher: Watcher,
     tracked: BTreeMap<LeaseId, Tracked>,
 }
@@ -106,21 +107,23 @@ pub const ABILITIES: Abilities = Abilities { resize: false, share: true, grace: 
 const AGAIN: Span = Span(20);
 
 impl LocalRunner {
-    /// A runner that keeps everything under this folder. `store` tells its processes from those of others; news goes to `tell`.
+    /// A runner that keeps everything under this folder. `store` tells its processes from those of others; each lease gets a group of its
+    /// own where there are `cgroups`; news goes to `tell`.
     pub fn new(
         state: &Path,
         store: &str,
         devices: Devices,
         supervisor: SupervisorCommand,
+        cgroups: Option<Cgroups>,
         tell: Sender<Mail>,
     ) -> io::Result<Self> {
-        fs::create_dir_all(state.join("leases"))?;
-        fs::create_dir_all(state.join("jobs"))?;
+        rooms::furnish(state)?;
         Ok(Self {
             state: state.to_owned(),
             store: store.to_owned(),
             devices,
             supervisor,
+            cgroups,
             watcher: Watcher::start(tell)?,
             tracked: BTreeMap::new(),
         })
@@ -135,9 +138,12 @@ impl LocalRunner {
         let folder = self.folder(lease.id);
         let own = job_folder(&self.state, lease.job);
         fs::create_dir_all(&folder)?;
-        fs::create_dir_all(own.checkpoints())?;
+        rooms::furnish_job(&own.0, &own.checkpoints())?;
         let mark = launch::mark(&self.store, lease.id);
-        folder::write(&folder, ORDER, &launch::order(lease, job, &own, &self.devices, &mark))?;
+        let mut order = launch::order(lease, job, &own, &self.devices, &mark);
+        order.cgroup = self.cgroups.as_ref().map(|all| all.of(&self.store, lease.id).path().to_owned());
+        folder::write(&folder, ORDER, &order)?;
+        folder::reserve_room(&folder)?;
         self.watcher.watch_folder(lease.id, &folder)?;
         let mut command = Command::new(&self.supervisor.binary);
         command.arg(SUPERVISE).arg(&folder).current_dir("/");
@@ -148,11 +154,28 @@ impl LocalRunner {
         Ok(process)
     }
 
+    /// Starts a lease for which there was no room before.
+    fn try_again(&mut self, lease: LeaseId) {
+        if let Some(Tracked::NoRoom(pending)) = self.tracked.get(&lease) {
+            let (lease, job) = pending.as_ref();
+            let tracked = Tracked::new(self.order(lease, job), lease, job);
+            self.tracked.insert(lease.id, tracked);
+        }
+    }
+
     /// Follows the process that claimed a lease.
     fn follow(&self, lease: LeaseId, claim: &Claim) -> Option<OwnedFd> {
         let process = claim.open()?;
         self.watcher.watch_process(lease, &process).ok()?;
         Some(process)
+    }
+
+    /// Kills what is left of a lease whose supervisor is gone, by all that it is known by; whether nothing was there any more.
+    fn clear_processes(&self, lease: LeaseId, claim: &Claim) -> bool {
+        // As it was when the lease began: the service may have been allowed more then, or less.
+        let order: Option<Order> = folder::read(&self.folder(lease), ORDER);
+        let is_clear = order.and_then(|order| order.cgroup).is_none_or(|path| Group::at(path).clear());
+        procs::kill_left(claim, &launch::mark(&self.store, lease)) == 0 && is_clear
     }
 
     /// A supervisor is gone and left no exit: what that means depends on how far it came.
@@ -168,10 +191,10 @@ impl LocalRunner {
         if let Some(process) = self.follow(lease, &claim)
             && !is_gone(&process)
         {
-            self.tracked.insert(lease, Tracked { process: Some(process), refused: None });
+            self.tracked.insert(lease, Tracked::Process(Some(process)));
             return Seen { again: Some(AGAIN), ..Seen::default() };
         }
-        if procs::kill_left(&claim, &launch::mark(&self.store, lease)) > 0 {
+        if !self.clear_processes(lease, &claim) {
             return Seen { again: Some(AGAIN), ..Seen::default() };
         }
         // It may have written its last word between our two looks.
@@ -194,12 +217,8 @@ impl Runner for LocalRunner {
         if self.tracked.contains_key(&lease.id) || self.adopt(lease.id) {
             return;
         }
-        let (process, refused) = match self.order(lease, job) {
-            Ok(process) => (Some(process), None),
-            // That is our trouble, not the job's: its program has not even been looked at.
-            Err(_) => (None, Some(Retry::Later)),
-        };
-        self.tracked.insert(lease.id, Tracked { process, refused });
+        let tracked = Tracked::new(self.order(lease, job), lease, job);
+        self.tracked.insert(lease.id, tracked);
     }
 
     fn adopt(&mut self, lease: LeaseId) -> bool {
@@ -209,15 +228,16 @@ impl Runner for LocalRunner {
             // A folder that cannot be watched is looked at when its supervisor is gone.
             let _ = self.watcher.watch_folder(lease, &folder);
             let process = folder::read(&folder, CLAIM).and_then(|claim| self.follow(lease, &claim));
-            self.tracked.insert(lease, Tracked { process, refused: None });
+            self.tracked.insert(lease, Tracked::Process(process));
         }
         has_trace
     }
 
     fn stop(&mut self, lease: LeaseId, cause: EndCause, grace: Span) {
-        let Some(process) = self.tracked.get(&lease).and_then(|tracked| tracked.process.as_ref()) else {
-            return;
-        };
+        if let Some(tracked @ Tracked::NoRoom(_)) = self.tracked.get_mut(&lease) {
+            *tracked = Tracked::Left(cause);
+        }
+        let Some(process) = self.tracked.get(&lease).and_then(Tracked::process) else { return };
         // If the order cannot be written, the supervisor takes the signal for a shutdown, which ends the job as well.
         let _ = folder::write(&self.folder(lease), STOP, &Stop { cause, grace_ms: grace.0 });
         // One that is gone need not be told.
@@ -225,12 +245,13 @@ impl Runner for LocalRunner {
     }
 
     fn look(&mut self, lease: LeaseId) -> Seen {
+        self.try_again(lease);
         let Some(tracked) = self.tracked.get(&lease) else { return Seen::default() };
-        if let Some(retry) = tracked.refused {
-            return Seen { ended: Some(Ending::NotLaunched(retry)), ..Seen::default() };
+        if let Some(seen) = tracked.seen() {
+            return seen;
         }
         // Whether it is gone is looked at before what it wrote: it writes before it goes.
-        let gone = tracked.process.as_ref().is_none_or(is_gone);
+        let gone = tracked.process().is_none_or(is_gone);
         match written(&self.folder(lease)) {
             Some(seen) if seen.ended.is_some() || !gone => seen,
             _ if gone => self.left_behind(lease),
@@ -243,7 +264,7 @@ impl Runner for LocalRunner {
     }
 
     fn clear(&mut self, lease: LeaseId) {
-        if let Some(process) = self.tracked.remove(&lease).and_then(|tracked| tracked.process) {
+        if let Some(Tracked::Process(Some(process))) = self.tracked.remove(&lease) {
             // Reaps it if it is our child; the exit file may be there a moment before it has gone.
             let _ = waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED);
         }
@@ -264,7 +285,7 @@ impl Runner for LocalRunner {
         for lease in numbers.map(LeaseId).filter(|lease| !leases(*lease)).collect::<Vec<_>>() {
             let folder = self.folder(lease);
             if let Some(claim) = folder::read::<Claim>(&folder, CLAIM) {
-                while procs::kill_left(&claim, &launch::mark(&self.store, lease)) > 0 {
+                while !self.clear_processes(lease, &claim) {
                     std::thread::sleep(std::time::Duration::from_millis(AGAIN.0));
                 }
             }
@@ -310,11 +331,18 @@ const PROGRESS_BYTES_MAX: u64 = 64;
 /// The steps done according to a checkpoint: the number at its beginning.
 fn read_steps(checkpoint: &Path) -> Option<f64> {
     // Opening a pipe that a job put there would wait for its writer.
-    if !fs::metadata(checkpoint).ok()?.is_file() {
+    let file = File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(checkpoint)
+        .ok()?;
+    let (found, folder) = (file.metadata().ok()?, fs::metadata(checkpoint.parent()?).ok()?);
+    // A link to what the job itself may not read tells nothing either.
+    if !found.is_file() || found.uid() != folder.uid() {
         return None;
     }
     let mut head = Vec::new();
-    File::open(checkpoint).ok()?.take(PROGRESS_BYTES_MAX).read_to_end(&mut head).ok()?;
+    file.take(PROGRESS_BYTES_MAX).read_to_end(&mut head).ok()?;
     let word = head.split(u8::is_ascii_whitespace).next()?;
     let steps: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
     steps.is_finite().then_some(steps)

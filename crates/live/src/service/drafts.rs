@@ -51,6 +51,8 @@ pub(super) struct Surroundings<'a, 'b> {
     pub epoch_ms: u64,
     /// The tenant whose the asker is.
     pub asker: Option<&'a str>,
+    /// The system user as whom the jobs are to run, if that is not the service's own.
+    pub user: Option<Arc<str>>,
     pub snapshot: Snapshot,
     pub batch: &'a Batch<'b>,
     pub queue_max: u64,
@@ -218,7 +220,7 @@ impl Drafting<'_, '_> {
             self.drafts.names.insert(name.to_string(), vec![spec.id]);
         }
         let spec = Arc::new(spec);
-        self.drafts.jobs.push(LiveJob { spec: spec.clone(), program });
+        self.drafts.jobs.push(LiveJob { spec: spec.clone(), program, user: self.surroundings.user.clone() });
         self.drafts.events.push(Event::Submitted(spec));
     }
 

@@ -37,6 +37,8 @@ pub(super) struct Intake<'a, 'b> {
     pub next_job: &'a mut JobId,
     pub queue_max: u64,
     pub promises: &'a Promises,
+    /// The system user of whoever wishes.
+    pub user: Option<String>,
 }
 
 impl Intake<'_, '_> {
@@ -63,6 +65,7 @@ impl Intake<'_, '_> {
             },
             Wish::Foresee(job) => self.foresee(job),
             Wish::ChangeTenant(tenant) => self.tenant(*tenant),
+            Wish::NoteToken(_) => Ok(Taken { events: Vec::new(), answer: Ok(Answer::Done) }),
         };
         Ok(taken.unwrap_or_else(Taken::from))
     }
@@ -120,8 +123,10 @@ impl Intake<'_, '_> {
                 let what = format!("the key has {} bytes: 1 to {KEY_MAX} are allowed", key.len());
                 return Ok(Refusal::Invalid(what).into());
             }
-            if let Some((first, before)) = self.batch.by_key(key)? {
-                let answer = if before == content {
+            if let Some((first, before, user)) = self.batch.by_key(key)? {
+                // Of jobs from before there were users nobody knows whose they are.
+                let is_same = before == content && (user.is_none() || user == self.user);
+                let answer = if is_same {
                     Ok(drafts::answer(work, first, false))
                 } else {
                     Err(Refusal::KeyTaken(first))
@@ -139,7 +144,8 @@ impl Intake<'_, '_> {
             let program = serde_json::to_string(&job.program).expect("a program can be written as JSON");
             // The first job stands for the whole submission: the numbers of the others follow from it.
             let (key, content) = (key.take(), content.take().unwrap_or_default());
-            self.batch.submit(&Submission { job: job.spec.id, key, content, program })?;
+            let user = self.user.clone();
+            self.batch.submit(&Submission { job: job.spec.id, key, content, program, user })?;
             self.world.admit(job.clone());
         }
         let first = drafts.jobs.first().map_or(*self.next_job, |job| job.spec.id);
@@ -168,6 +174,7 @@ impl Intake<'_, '_> {
             now: self.now,
             epoch_ms: self.epoch_ms,
             asker: self.asker,
+            user: self.user.as_deref().map(Arc::from),
             snapshot: self.engine.snapshot(),
             batch: &*self.batch,
             queue_max: self.queue_max,

@@ -224,7 +224,7 @@ impl Service {
             }
             match self.store.probe() {
                 Ok(()) => break,
-                Err(again) if again.may_pass() => error = again,
+                Err(again) if again.may_pass() => error = self.store.explained(again),
                 Err(worse) => return Err(worse.into()),
             }
         }

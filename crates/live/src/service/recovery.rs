@@ -36,10 +36,11 @@ pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Resu
     for (_, job) in snapshot.jobs.iter() {
         let id = job.spec.id;
         let missing = || StoreError::Damaged { what: format!("the program of {id} is missing") };
-        let text = programs.remove(&id).ok_or_else(missing)?;
+        let (text, user) = programs.remove(&id).ok_or_else(missing)?;
         let damaged = |error| StoreError::Damaged { what: format!("the program of {id}: {error}") };
         let program: Program = serde_json::from_str(&text).map_err(damaged)?;
-        jobs.push(LiveJob { spec: job.spec.clone(), program: Arc::new(program) });
+        let user = user.map(Arc::from);
+        jobs.push(LiveJob { spec: job.spec.clone(), program: Arc::new(program), user });
     }
     let remembered = Remembered {
         models: snapshot.cluster.models.clone(),

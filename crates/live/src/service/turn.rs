@@ -4,7 +4,7 @@ use super::Service;
 use super::intake::{Intake, Taken};
 use super::vitals::changes_fleet;
 use crate::clock::Stopwatch;
-use crate::request::{Answer, Refusal};
+use crate::request::{Answer, Refusal, Wish};
 use crate::store::{StoreError, jobs_in_words};
 use crate::world::Arrival;
 use evenhand_core::{Backend, Command, Event, Record, Time};
@@ -53,6 +53,7 @@ impl Service {
                 Ok(())
             }
             Err(error) => {
+                let error = self.store.explained(error);
                 for Owed { reply, .. } in owed {
                     reply(Err(Refusal::Unavailable(error.to_string())));
                 }
@@ -88,7 +89,7 @@ impl Service {
                 Arrival::Asked(request) => {
                     let asker = request.asker().clone();
                     let (wish, reply) = request.into_parts();
-                    let told = wish.told();
+                    let (told, is_noted) = (wish.told(), matches!(wish, Wish::NoteToken(_)));
                     let mut intake = Intake {
                         now,
                         epoch_ms: origin.epoch_ms,
@@ -99,12 +100,14 @@ impl Service {
                         next_job,
                         queue_max: *queue_max,
                         promises: &followed.promises,
+                        user: asker.user.clone(),
                     };
                     // Owed before anything can fail: whoever asked hears of it either way.
                     owed.push(Owed { reply, answer: Err(Refusal::Stopping) });
                     let Taken { events, answer } = intake.take(wish)?;
-                    if !events.is_empty() {
-                        batch.asked(now, &asker, &what_was_asked(told, &answer))?;
+                    if is_noted || !events.is_empty() {
+                        let what = what_was_asked(told, &answer);
+                        batch.asked(now, &asker, &what, !events.is_empty())?;
                     }
                     if let Some(last) = owed.last_mut() {
                         last.answer = answer;

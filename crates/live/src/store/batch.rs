@@ -10,6 +10,9 @@ use evenhand_core::{
 use rusqlite::{Connection, OptionalExtension, Params, Transaction};
 use std::collections::BTreeMap;
 
+/// Stands for no record: they count from 1.
+pub(super) const NO_RECORD: u64 = 0;
+
 /// What is stored of a submission besides its record.
 #[derive(Clone, Debug)]
 pub struct Submission {
@@ -21,6 +24,8 @@ pub struct Submission {
     pub content: String,
     /// What the job runs, as JSON.
     pub program: String,
+    /// The system user as whom it runs. Not part of the program: whoever submits does not choose.
+    pub user: Option<String>,
 }
 
 /// Records that will be on disk together, or not at all. Dropping it undoes them; the store must be opened again then.
@@ -69,23 +74,31 @@ impl<'a> Batch<'a> {
 
     /// Adds what is stored of a submission besides its record.
     pub fn submit(&mut self, submission: &Submission) -> Result<(), StoreError> {
-        let Submission { job, key, content, program } = submission;
-        let insert = "INSERT INTO submission (job, key, content, program) VALUES (?1, ?2, ?3, ?4)";
-        self.write(insert, (job.0, key, content, program))
+        let Submission { job, key, content, program, user } = submission;
+        let insert = "INSERT INTO submission (job, key, content, program, user) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.write(insert, (job.0, key, content, program, user))
     }
 
-    /// Notes who asked for what comes next.
-    pub fn asked(&mut self, now: Time, asker: &Asker, what: &str) -> Result<(), StoreError> {
+    /// Notes who asked for what comes next; a change of which the ledger says nothing has no record.
+    pub fn asked(
+        &mut self,
+        now: Time,
+        asker: &Asker,
+        what: &str,
+        has_record: bool,
+    ) -> Result<(), StoreError> {
         let insert = "INSERT INTO asked (at, seq, who, tenant, what) VALUES (?1, ?2, ?3, ?4, ?5)";
-        self.write(insert, (now.0, *self.last + 1, &asker.name, &asker.tenant, what))
+        let record = if has_record { *self.last + 1 } else { NO_RECORD };
+        self.write(insert, (now.0, record, &asker.name, &asker.tenant, what))
     }
 
-    /// What was submitted under a client key, in this batch or before: the job, and the content it was submitted with.
-    pub fn by_key(&self, key: &str) -> Result<Option<(JobId, String)>, StoreError> {
+    /// What was submitted under a client key, in this batch or before: the job, the content it was submitted with, and
+    /// the system user as whom it runs.
+    pub fn by_key(&self, key: &str) -> Result<Option<(JobId, String, Option<String>)>, StoreError> {
         let doing = "looking a key up";
-        let select = "SELECT job, content FROM submission WHERE key = ?1";
+        let select = "SELECT job, content, user FROM submission WHERE key = ?1";
         let mut select = self.transaction.prepare_cached(select).map_err(while_doing(doing))?;
-        let found = select.query_row([key], |row| Ok((JobId(row.get(0)?), row.get(1)?)));
+        let found = select.query_row([key], |row| Ok((JobId(row.get(0)?), row.get(1)?, row.get(2)?)));
         found.optional().map_err(while_doing(doing))
     }
 

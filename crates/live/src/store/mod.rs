@@ -141,13 +141,13 @@ impl Store {
         Ok(())
     }
 
-    /// The programs of jobs that have not ended.
-    pub fn programs(&self) -> Result<BTreeMap<JobId, String>, StoreError> {
+    /// The programs of jobs that have not ended, each with the system user as whom it runs.
+    pub fn programs(&self) -> Result<BTreeMap<JobId, (String, Option<String>)>, StoreError> {
         let doing = "reading programs";
-        let select = "SELECT job, program FROM submission JOIN job ON id = job WHERE ended IS NULL";
+        let select = "SELECT job, program, user FROM submission JOIN job ON id = job WHERE ended IS NULL";
         let mut select = self.connection.prepare(select).map_err(while_doing(doing))?;
-        let rows =
-            select.query_map([], |row| Ok((JobId(row.get(0)?), row.get(1)?))).map_err(while_doing(doing))?;
+        let rows = select.query_map([], |row| Ok((JobId(row.get(0)?), (row.get(1)?, row.get(2)?))));
+        let rows = rows.map_err(while_doing(doing))?;
         rows.collect::<Result<_, _>>().map_err(while_doing(doing))
     }
 
@@ -184,6 +184,19 @@ impl Store {
         written?;
         removed.map_err(while_doing(doing))?;
         Ok(())
+    }
+
+    /// The same error, or a clearer one: the database only says that the disk failed, which it also does where nobody may write any more.
+    pub fn explained(&self, error: StoreError) -> StoreError {
+        let StoreError::Disk { .. } = error else { return error };
+        let probe = self.path.with_extension("probe");
+        let tried = std::fs::File::create(&probe);
+        // Nothing need be there.
+        let _ = std::fs::remove_file(probe);
+        match tried {
+            Err(tried) if tried.kind() == std::io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly,
+            _ => error,
+        }
     }
 
     /// Where it is.

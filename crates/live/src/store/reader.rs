@@ -1,5 +1,6 @@
 //! Looks into the store while it is written to.
 
+use super::batch::NO_RECORD;
 use super::error::while_doing;
 use super::{Origin, STORE_FILE, StoreError, read_origin, rows};
 use evenhand_core::{Command, GpuSet, JobId, LeaseId, Record};
@@ -47,6 +48,11 @@ const PHASES: [(&str, Phase); 9] = [
 ];
 
 impl Phase {
+    /// The names of all.
+    pub fn names() -> [&'static str; PHASES.len()] {
+        PHASES.map(|(name, _)| name)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         PHASES.iter().find(|(_, phase)| *phase == self).map_or("", |(name, _)| name)
@@ -155,8 +161,9 @@ pub struct Asked {
     pub number: u64,
     /// When, in milliseconds since the store was made.
     pub at_ms: u64,
-    /// The first record that came of it.
-    pub record: u64,
+    /// The first record that came of it; changes of tokens have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<u64>,
     /// The name of the token.
     pub who: String,
     /// The tenant whose it was.
@@ -274,6 +281,7 @@ impl Reader {
         let mut select = self.connection.prepare_cached(select).map_err(while_doing(doing))?;
         let rows = select.query_map((after, limit as u64), |row| {
             let (number, at_ms, record) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let record = Some(record).filter(|record| *record != NO_RECORD);
             Ok(Asked { number, at_ms, record, who: row.get(3)?, tenant: row.get(4)?, what: row.get(5)? })
         });
         rows.map_err(while_doing(doing))?.collect::<Result<_, _>>().map_err(while_doing(doing))

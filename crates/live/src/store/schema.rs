@@ -4,7 +4,7 @@ use super::error::{StoreError, while_doing};
 use rusqlite::Connection;
 
 /// One step from each schema to the next; the number of steps taken is the schema's version. Steps that have been released never change.
-const STEPS: &[&str] = &[FIRST, ASKED, SAVED, GROUPS];
+const STEPS: &[&str] = &[FIRST, ASKED, SAVED, GROUPS, USERS];
 
 /// `ledger` is the truth. `submission` holds what is not in it: programs and client keys. The others follow from the ledger and are
 /// kept with it in the same transactions, so that lists and explanations need not read all of it.
@@ -60,6 +60,8 @@ CREATE INDEX app_by_name ON app (name, id) WHERE name IS NOT NULL;
 CREATE TABLE after (job INTEGER NOT NULL, before INTEGER NOT NULL, PRIMARY KEY (before, job)) STRICT, WITHOUT ROWID;
 CREATE INDEX after_by_job ON after (job);
 ";
+/// As whom a job runs: nobody in particular for those from before.
+const USERS: &str = "ALTER TABLE submission ADD COLUMN user TEXT;";
 
 /// Brings a store up to date, or says that it is from the future.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {

@@ -57,7 +57,9 @@ fn new_store(folder: &Folder) -> Store {
     batch.append(&ann()).unwrap();
     batch.append(&job(1)).unwrap();
     let (key, content) = (Some("k".to_owned()), "c".to_owned());
-    batch.submit(&Submission { job: JobId(1), key, content, program: "p".into() }).unwrap();
+    batch
+        .submit(&Submission { job: JobId(1), key, content, program: "p".into(), user: Some("u".into()) })
+        .unwrap();
     batch.commit().unwrap();
     store
 }
@@ -85,7 +87,10 @@ fn what_was_committed_comes_back_and_what_was_not_never_was() {
     assert_eq!(all(&store), [ann(), job(1)]);
     assert_eq!(store.last(), 2);
     assert_eq!(store.origin().unwrap().map(|origin| origin.epoch_ms), Some(17));
-    assert_eq!(store.batch().unwrap().by_key("k").unwrap(), Some((JobId(1), "c".to_owned())));
+    assert_eq!(
+        store.batch().unwrap().by_key("k").unwrap(),
+        Some((JobId(1), "c".to_owned(), Some("u".to_owned())))
+    );
     assert_eq!(store.programs().unwrap().len(), 1);
 }
 

@@ -3,12 +3,12 @@
 use super::stub::StubRunner;
 use crate::bench_args::BenchServe;
 use crate::client::Client;
-use crate::commands::serve::listen;
+use crate::commands::serve::{Doors, listen};
 use crate::live_args::Server;
 use crate::table::{Side, Table};
 use crate::{clock, inputs, output};
 use anyhow::{Context, Result, anyhow};
-use evenhand_live::access::OWN_TOKEN_FILE;
+use evenhand_live::access::{JobUsers, OWN_TOKEN_FILE};
 use evenhand_live::api::{Accepted, Health};
 use evenhand_live::store::Origin;
 use evenhand_live::{Mail, Runner, ServiceConfig, Setting, Vitals};
@@ -76,7 +76,7 @@ pub fn run(args: &BenchServe) -> Result<()> {
 fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
     let Running { url, vitals, tell, service } = start(args, folder)?;
     let token = std::fs::read_to_string(folder.join(OWN_TOKEN_FILE)).context("the service made no token")?;
-    let server = Server { server: Some(url), token: Some(token.trim().to_owned()) };
+    let server = Server { server: Some(url), token: Some(token.trim().to_owned()), ca: None };
     let jobs = args.running + args.queued;
     let began = clock::wall_s();
     let submits = in_parallel(args.clients, jobs, &server, |client, number| {
@@ -89,7 +89,7 @@ fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
         client.post::<Accepted>("/v1/jobs", &job, None).map(drop)
     })?;
     let submits_per_second = f64::from(jobs) / (clock::wall_s() - began);
-    until_they_run(args, &Client::new(&server))?;
+    until_they_run(args, &Client::new(&server)?)?;
     let list = in_parallel(1, QUESTIONS, &server, |client, number| {
         let after = number * 17 % jobs;
         client.get::<Value>(&format!("/v1/jobs?phase=queued,running&limit=100&after={after}")).map(drop)
@@ -152,9 +152,15 @@ fn start(args: &BenchServe, folder: &Path) -> Result<Running> {
     };
     let listener = TcpListener::bind("127.0.0.1:0").context("nothing can be listened at")?;
     let url = format!("http://{}", listener.local_addr()?);
+    let users = JobUsers::new(None)?;
     let (ready, opened) = channel();
     let service = thread::Builder::new().name("engine".to_owned()).spawn(move || {
-        let mut service = match listen(config, inbox, tell, listener, u32::MAX) {
+        let mut service = match listen(
+            config,
+            inbox,
+            tell,
+            Doors { listener, tls: None, requests_per_second: u32::MAX, users },
+        ) {
             Ok(service) => service,
             Err(error) => return drop(ready.send(Err(error))),
         };
@@ -188,7 +194,7 @@ fn in_parallel(
 ) -> Result<Vec<f64>> {
     let next = AtomicU32::new(0);
     let work = || -> Result<Vec<f64>> {
-        let (client, mut times) = (Client::new(server), Vec::new());
+        let (client, mut times) = (Client::new(server)?, Vec::new());
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= count {

@@ -47,7 +47,7 @@ struct ToldLine {
 
 /// Asks the service.
 fn ask(args: &args::Explain) -> Result<()> {
-    let told: Told = Client::new(&args.server).get(&format!("/v1/jobs/{}/explain", escaped(&args.job)))?;
+    let told: Told = Client::new(&args.server)?.get(&format!("/v1/jobs/{}/explain", escaped(&args.job)))?;
     if args.json {
         return output::say_json(&told);
     }

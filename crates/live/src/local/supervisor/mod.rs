@@ -8,7 +8,9 @@ mod output;
 mod shift;
 
 use super::folder::{self, CLAIM, EXIT, Exit, How, LOCK, ORDER, Order, Reserved, STARTED};
-use super::procs;
+use super::{cgroup, procs, rooms};
+use crate::account::Account;
+use launcher::Launched;
 use output::Output;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{getpid, set_child_subreaper, setsid};
@@ -40,7 +42,10 @@ pub fn supervise(words: &[OsString]) -> ExitCode {
 fn run(folder: &Path) -> ExitCode {
     match claimed(folder) {
         Ok(Some((lock, reserved))) => {
-            let exit = attend(folder).unwrap_or_else(|error| refusal(&error));
+            let exit = attend(folder).unwrap_or_else(|error| {
+                abandon(folder);
+                refusal(&error)
+            });
             let written = reserved.publish(folder, EXIT, &exit);
             drop(lock);
             if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -59,6 +64,7 @@ fn claimed(folder: &Path) -> io::Result<Option<(File, Reserved)>> {
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() || folder.join(CLAIM).exists() {
         return Ok(None);
     }
+    folder::free_room(folder);
     let reserved = Reserved::new(folder, EXIT)?;
     folder::write(folder, CLAIM, &procs::own_claim())?;
     Ok(Some((lock, reserved)))
@@ -71,19 +77,51 @@ fn attend(folder: &Path) -> io::Result<Exit> {
     signal_hook::low_level::pipe::register(signal_hook::consts::SIGTERM, told)?;
     hears.set_nonblocking(true)?;
     let order: Order = folder::read(folder, ORDER).ok_or(io::ErrorKind::NotFound)?;
-    std::fs::create_dir_all(order.folder.as_path())?;
-    let launched = match launcher::start(folder, &order)? {
+    // Before anything runs: a job must not end because its beginning cannot be told.
+    let started = folder::draft(folder, STARTED, &())?;
+    let mut output = Output::open(&order.output, order.output_bytes_max);
+    let launched = match launch(folder, &order, &mut output) {
         Ok(launched) => launched,
         Err(error) => {
             // Where whoever submitted the job looks first.
-            let program = order.program.argv.first().map_or("", String::as_str);
-            let said = format!("evenhand: {program} cannot be run: {error}\n");
-            Output::open(&order.output, order.output_bytes_max).write(said.as_bytes());
+            output.write(complaint(&order, &error).as_bytes());
+            abandon(folder);
             return Ok(refusal(&error));
         }
     };
-    folder::write(folder, STARTED, &())?;
-    Shift::new(folder, launched, hears, &order)?.stay()
+    std::fs::rename(started, folder.join(STARTED))?;
+    Shift::new(folder, launched, hears, output, order.group())?.stay()
+}
+
+/// Gives the job what is its own, and launches it.
+fn launch(folder: &Path, order: &Order, output: &mut Output) -> io::Result<Launched> {
+    let account = order.user.as_deref().map(Account::find).transpose()?;
+    if let Some(account) = account {
+        for own in &order.own {
+            rooms::give(own, &account)?;
+        }
+        output.give(account)?;
+    }
+    match order.group() {
+        Some(group) => group.make(order.limits())?,
+        None => cgroup::check_without(order.limits())?,
+    }
+    launcher::start(folder, order)
+}
+
+/// Ends whatever runs of a job that nobody can stay with, so that its end is true when it is told.
+fn abandon(folder: &Path) {
+    if let Some(group) = folder::read::<Order>(folder, ORDER).and_then(|order| order.group()) {
+        shift::leave(&group);
+    }
+    shift::sweep();
+}
+
+/// What could not be run, as whom and where, and why.
+fn complaint(order: &Order, error: &io::Error) -> String {
+    let program = order.program.argv.first().map_or("", String::as_str);
+    let user = order.user.as_ref().map_or_else(String::new, |user| format!(" as {user}"));
+    format!("evenhand: {program} cannot be run{user} in {}: {error}\n", order.folder.display())
 }
 
 /// The end of a job that could not be run.

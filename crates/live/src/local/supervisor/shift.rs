@@ -1,6 +1,7 @@
 //! From the launch of a job until nothing of it is left.
 
-use super::super::folder::{self, Exit, How, Order, STOP, Stop};
+use super::super::cgroup::Group;
+use super::super::folder::{self, Exit, How, STOP, Stop};
 use super::super::procs;
 use super::launcher::Launched;
 use super::output::Output;
@@ -34,6 +35,7 @@ pub(super) struct Shift {
     hears: UnixStream,
     pipe: std::fs::File,
     output: Output,
+    group: Option<Group>,
     told: Option<EndCause>,
     kill_at: Option<Instant>,
 }
@@ -43,7 +45,8 @@ impl Shift {
         folder: &Path,
         launched: Launched,
         hears: UnixStream,
-        order: &Order,
+        output: Output,
+        group: Option<Group>,
     ) -> io::Result<Self> {
         let leader = Pid::from_child(&launched.child);
         let gone = pidfd_open(leader, PidfdFlags::empty())?;
@@ -55,7 +58,8 @@ impl Shift {
             gone,
             hears,
             pipe: launched.output.into(),
-            output: Output::open(&order.output, order.output_bytes_max),
+            output,
+            group,
             told: None,
             kill_at: None,
         })
@@ -68,13 +72,14 @@ impl Shift {
         while !self.wait()? {
             if self.kill_at.is_some_and(|at| at <= Instant::now()) {
                 self.kill_at = None;
-                self.signal(Signal::KILL);
+                self.kill();
             }
         }
         // The leader is not reaped yet, so that the number of its group is still its own.
-        self.signal(Signal::KILL);
+        self.kill();
         let status = self.child.wait()?;
         sweep();
+        self.group.iter().for_each(leave);
         self.take_output();
         let how = status.code().map_or_else(|| How::Signalled(status.signal().unwrap_or(0)), How::Exited);
         Ok(Exit { how, told: self.told })
@@ -126,7 +131,7 @@ impl Shift {
             }
             (_, EndCause::NodeLost) => {
                 self.told = Some(cause);
-                self.signal(Signal::KILL);
+                self.kill();
             }
             // Told again: the shorter time counts.
             _ => self.kill_at = self.kill_at.map(|before| before.min(kill_at)),
@@ -136,6 +141,14 @@ impl Shift {
     fn signal(&self, signal: Signal) {
         // Only a group without living members refuses, and that is as good as done.
         let _ = kill_process_group(self.leader, signal);
+    }
+
+    /// Kills whatever belongs to the job, as far as that is known.
+    fn kill(&self) {
+        self.signal(Signal::KILL);
+        if let Some(group) = &self.group {
+            group.kill();
+        }
     }
 
     /// Takes what there is to read, and no more.
@@ -150,8 +163,15 @@ impl Shift {
     }
 }
 
+/// Nothing of the job is left in its group when this returns, whoever its parent was.
+pub(super) fn leave(group: &Group) {
+    while !group.clear() {
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// Kills and reaps whatever the job left behind, wherever it went: orphans are handed to this process. Returns when nothing is left.
-fn sweep() {
+pub(super) fn sweep() {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) => {}
