@@ -23,6 +23,9 @@ pub struct Explained {
     /// What happened to it, in order.
     #[serde(flatten)]
     pub story: Explanation,
+    /// Whether it is an array: then its jobs are told, a line each.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_array: bool,
     /// When time began, in milliseconds since 1970.
     pub epoch_ms: u64,
     /// How it stands; nothing if it has ended.
@@ -119,11 +122,13 @@ pub(super) async fn explain(
     Path(name): Path<String>,
 ) -> Result<Json<Explained>, Trouble> {
     let epoch_ms = front.vitals().epoch_ms.load(Ordering::Relaxed);
-    let (story, now) = match jobs::target(&front, &who, name).await? {
+    let target = jobs::target(&front, &who, name).await?;
+    let is_array = matches!(target, Target::Array { .. });
+    let (story, now) = match target {
         Target::Job(job) => (story(&front, job, epoch_ms).await?, now(&front, &who, job).await?),
         Target::Array { array, members } => (members_story(&front, array, members).await?, None),
     };
-    Ok(Json(Explained { story, epoch_ms, now }))
+    Ok(Json(Explained { story, is_array, epoch_ms, now }))
 }
 
 async fn members_story(

@@ -33,6 +33,8 @@ pub fn run(args: &args::Explain) -> Result<()> {
 struct Told {
     job: JobId,
     lines: Vec<ToldLine>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_array: bool,
     epoch_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     now: Option<Now>,
@@ -54,9 +56,12 @@ fn ask(args: &args::Explain) -> Result<()> {
     let clock = LocalClock::new(told.epoch_ms);
     match &told.now {
         Some(now) => output::say(&standing::told(told.job, now, &clock))?,
+        None if told.is_array => output::say(&format!("array {}\n", told.job.0))?,
         None => output::say(&format!("job {} has ended", told.job.0))?,
     }
-    output::say("\nso far")?;
+    if !told.is_array {
+        output::say("\nso far")?;
+    }
     for line in &told.lines {
         output::say(&format!("  {}  {}{}", clock.at(line.at_s), line.text, times(line.times)))?;
     }
