@@ -114,6 +114,11 @@ impl Compared {
         output::write_file(path, &evenhand_report::html_with(title, &all, &drawn))
     }
 
+    /// What came of each run, in order.
+    pub fn summaries(&self) -> Vec<&Summary> {
+        self.runs.iter().map(|run| &run.summary).collect()
+    }
+
     /// Prints the JSON array.
     pub fn say_json(&self) -> Result<()> {
         output::say_json(&self.runs.iter().map(|run| &run.summary).collect::<Vec<_>>())

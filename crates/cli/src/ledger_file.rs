@@ -1,12 +1,14 @@
 //! Ledgers on disk: opened, folded, and complained about.
 
+use crate::client::Client;
 use crate::failure::wrong;
+use crate::live_args::Server;
 use crate::output;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use evenhand_core::{LedgerError, LedgerReader};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A ledger that is being read.
 pub type Reader = LedgerReader<BufReader<File>>;
@@ -19,6 +21,15 @@ pub fn open(path: &Path) -> Result<Reader> {
     let file =
         File::open(path).map_err(|error| wrong(place, format!("the ledger cannot be read: {error}")))?;
     LedgerReader::new(BufReader::with_capacity(BUFFER, file)).map_err(|error| refuse(path, &error))
+}
+
+/// The ledger of the service as it is now, as a file.
+pub fn of_service(server: &Server) -> Result<PathBuf> {
+    let path = PathBuf::from("evenhand-ledger.jsonl");
+    let mut ledger = Client::new(server)?.lines("/v1/ledger")?;
+    let mut file = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+    std::io::copy(&mut ledger, &mut file).context("the ledger did not come to its end")?;
+    Ok(path)
 }
 
 /// A ledger that cannot be read is wrong input; a disk that cannot be read is not.

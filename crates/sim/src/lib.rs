@@ -12,6 +12,7 @@ mod curve;
 mod execution;
 mod experiment;
 mod faults;
+mod history;
 mod input;
 mod original;
 pub mod profiles;
@@ -31,6 +32,7 @@ pub use experiment::{
     Finished, Run, RunError, Semantics, Setup, SetupError, Timings, engine_for, in_parallel, simulate,
 };
 pub use faults::{Faults, Straggling};
+pub use history::{Again, History};
 pub use input::InputError;
 pub use original::OriginalWorld;
 pub use recipe::{Adaptation, Recipe};

@@ -32,6 +32,7 @@ mod top;
 mod trace;
 mod traces;
 mod train;
+mod whatif;
 
 pub use serve::{ADDRESS_FILE, state_folder};
 
@@ -53,6 +54,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::WhatIf(args) => whatif::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Graph(args) => graph::run(&args),
         Command::Predict(args) => predict::run(&args),

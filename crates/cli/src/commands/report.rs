@@ -1,19 +1,17 @@
 //! `evenhand report`: what a ledger comes to.
 
 use crate::args;
-use crate::client::Client;
 use crate::failure::{survive, wrong};
 use crate::{ledger_file, output, promises, run_table};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use evenhand_report::{Costs, Document, Report};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Folds a ledger and says what it comes to.
 pub fn run(args: &args::Report) -> Result<()> {
     let path = &match &args.ledger {
         Some(ledger) => ledger.clone(),
-        None => copied(args)?,
+        None => ledger_file::of_service(&args.server)?,
     };
     let page = match &args.out {
         None if args.json => None,
@@ -37,17 +35,8 @@ pub fn run(args: &args::Report) -> Result<()> {
     page.map_or(Ok(()), |page| output::say(&format!("\nreport  {}", page.display())))
 }
 
-/// The ledger of the service as it is now, as a file.
-fn copied(args: &args::Report) -> Result<PathBuf> {
-    let path = PathBuf::from("evenhand-ledger.jsonl");
-    let mut ledger = Client::new(&args.server)?.lines("/v1/ledger")?;
-    let mut file = File::create(&path).with_context(|| format!("{} cannot be written", path.display()))?;
-    std::io::copy(&mut ledger, &mut file).context("the ledger did not come to its end")?;
-    Ok(path)
-}
-
 /// Takes a ledger in record by record: it may be larger than memory.
-fn fold(path: &Path) -> Result<Report> {
+pub fn fold(path: &Path) -> Result<Report> {
     let mut ledger = ledger_file::open(path)?;
     let mut report = Report::new(ledger.header());
     let folded = survive(|| {
