@@ -11,8 +11,8 @@
 
 use crate::{ClusterSpec, SimApp, SimJob, Workload};
 use evenhand_core::{
-    App, Cluster, Command, Event, GpuMask, Header, Health, JobId, JobSpec, Lease, LeaseId, ModelIndex, Node,
-    Outcome, PerModel, Rate, Record, Span, Tenant, Time, Work,
+    App, Choice, Cluster, Command, Event, GpuMask, Header, Health, JobId, JobSpec, Lease, LeaseId,
+    ModelIndex, Node, Outcome, PerModel, Rate, Record, Span, Tenant, Time, Work,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct History {
     header: Header,
+    policy: Choice,
     cluster: Cluster,
     tenants: Vec<Tenant>,
     apps: Vec<App>,
@@ -69,6 +70,7 @@ impl History {
     pub fn new(header: &Header) -> Self {
         Self {
             header: header.clone(),
+            policy: header.policy.clone(),
             cluster: Cluster::default(),
             tenants: Vec::new(),
             apps: Vec::new(),
@@ -83,12 +85,18 @@ impl History {
         &self.header
     }
 
+    /// Who decided last.
+    pub fn policy(&self) -> &Choice {
+        &self.policy
+    }
+
     /// Takes the next record in.
     pub fn take(&mut self, record: &Record) {
         self.now = record.now;
         match &record.event {
             Event::ModelAdded(model) => self.cluster.models.push(model.clone()),
             Event::NodeUp(node) => self.cluster.put(Node { health: Health::Up, ..node.clone() }, GpuMask(0)),
+            Event::PolicyChanged(choice) => self.policy = choice.clone(),
             Event::TenantChanged(tenant) => put(&mut self.tenants, tenant, |known| known.id == tenant.id),
             Event::AppOpened(app) => put(&mut self.apps, app, |known| known.id == app.id),
             Event::Submitted(spec) => {

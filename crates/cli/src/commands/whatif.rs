@@ -56,7 +56,7 @@ fn read(path: &Path) -> Result<History> {
 fn setups(args: &WhatIf, history: &History) -> Result<Vec<Setup>> {
     let header = history.header();
     let own = Setup {
-        policy: header.policy.clone(),
+        policy: history.policy().clone(),
         placer: header.placer.clone(),
         engine: header.engine.clone(),
         limits: header.limits,
