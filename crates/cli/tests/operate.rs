@@ -91,7 +91,9 @@ fn tenants_are_listed_with_what_they_hold_and_changed_one_thing_at_a_time() {
     assert_eq!(set(&["--group", "bob"])["group"], "bob");
     for (words, why) in [
         (["bob", "--group", "ann"], "cannot contain itself"),
-        (["bob", "--weight", "-1"], "positive"),
+        (["bob", "--weight", "-1"], "are allowed"),
+        (["bob", "--weight", "nan"], "a number is expected"),
+        (["bob", "--weight", "1e300"], "are allowed"),
         (["bob", "--limit", "a100=1"], "this cluster has v100"),
         (["bob", "--limit", "4"], "MODEL=COUNT"),
         (["bob", "--group", "an"], "did you mean ann?"),

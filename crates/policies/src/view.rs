@@ -1,6 +1,6 @@
 //! Jobs as a planner sees them: how far they are, how long they still need, and when they should be done.
 
-use evenhand_core::{GpuCount, Job, JobIndex, JobState, ModelIndex, Snapshot};
+use evenhand_core::{GpuCount, Job, JobIndex, JobState, ModelIndex, Snapshot, Work};
 
 /// Epochs of a job that declares none.
 const EPOCHS: f64 = 100.0;
@@ -56,11 +56,11 @@ impl<'a> View<'a> {
         let best = fastest.map_or(0.0, speed);
         let rates =
             models().map(|model| if best > 0.0 { (speed(model) / best).min(1.0) } else { 0.0 }).collect();
-        let done = snapshot.done(index, job).steps();
-        let believed = forecast.total_after(snapshot.done(index, job));
+        let done = done(snapshot, index, job, best);
+        let believed = forecast.total_after(Work::from_steps(done));
         let total = believed.map_or(2.0 * done, |total| total.mean.steps()).max(done).max(1e-3);
-        let epoch = job.spec.epoch.map_or(total / EPOCHS, evenhand_core::Work::steps).max(1e-6);
-        let known = fastest.and_then(|model| snapshot.remaining_seconds(index, job, model));
+        let epoch = job.spec.epoch.map_or(total / EPOCHS, Work::steps).max(1e-6);
+        let known = fastest.and_then(|model| forecast.seconds_from(model, Work::from_steps(done)));
         // Of a job that nothing is known of, as much is expected to be left as it has done.
         let left_s = known.map_or(if best > 0.0 { done / best } else { 0.0 }, |left| left.mean).max(1.0);
         let left_low_s = known.map_or(left_s, |left| left.low).clamp(1.0, left_s);
@@ -91,6 +91,17 @@ impl<'a> View<'a> {
         }
         (self.done_s + self.epoch_left_s) / (self.done + 1.0)
     }
+}
+
+/// Steps that a job has done. One that says nothing of its size may not say how far it is either, and begins anew whenever it was interrupted: then
+/// what it has received counts, or two such jobs would interrupt each other for ever.
+fn done(snapshot: &Snapshot, index: JobIndex, job: &Job, best: f64) -> f64 {
+    let done = snapshot.done(index, job).steps();
+    if job.spec.work.is_some() {
+        return done;
+    }
+    let received_s = snapshot.attained(job).hours() * 3600.0 / f64::from(job.spec.gpus.min.0.max(1));
+    done.max(received_s * best)
 }
 
 /// Seconds that work done takes alone, each part at the speed of its regime; `now` is the speed of the regime in force.

@@ -28,6 +28,9 @@ fn list(live: &Live) -> Result<()> {
 }
 
 fn change(set: &SetTenant) -> Result<()> {
+    if set.weight.is_some_and(|weight| !weight.is_finite()) {
+        return Err(wrong("--weight", "a number is expected"));
+    }
     let change = TenantChange {
         weight: set.weight,
         group: set.group.clone().map(Some).or(set.no_group.then_some(None)),

@@ -26,6 +26,9 @@ pub struct Explained {
     /// Whether it is an array: then its jobs are told, a line each.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_array: bool,
+    /// Whether it has ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_ended: bool,
     /// When time began, in milliseconds since 1970.
     pub epoch_ms: u64,
     /// How it stands; nothing if it has ended.
@@ -124,11 +127,17 @@ pub(super) async fn explain(
     let epoch_ms = front.vitals().epoch_ms.load(Ordering::Relaxed);
     let target = jobs::target(&front, &who, name).await?;
     let is_array = matches!(target, Target::Array { .. });
-    let (story, now) = match target {
-        Target::Job(job) => (story(&front, job, epoch_ms).await?, now(&front, &who, job).await?),
-        Target::Array { array, members } => (members_story(&front, array, members).await?, None),
+    let (story, has_ended, now) = match target {
+        Target::Job(job) => {
+            let row = front.look(move |reader| reader.job(job)).await?;
+            let row = row.ok_or_else(|| Trouble::no_job(&job.0.to_string()))?;
+            let has_ended = row.phase.is_end();
+            let now = if has_ended { None } else { now(&front, &who, row).await? };
+            (story(&front, job, epoch_ms).await?, has_ended, now)
+        }
+        Target::Array { array, members } => (members_story(&front, array, members).await?, false, None),
     };
-    Ok(Json(Explained { story, is_array, epoch_ms, now }))
+    Ok(Json(Explained { story, is_array, has_ended, epoch_ms, now }))
 }
 
 async fn members_story(
@@ -168,12 +177,9 @@ async fn story(front: &Arc<Front>, job: JobId, epoch_ms: u64) -> Result<Explanat
     Ok(explanation)
 }
 
-async fn now(front: &Arc<Front>, who: &Who, job: JobId) -> Result<Option<Now>, Trouble> {
-    let Some(row) = front.look(move |reader| reader.job(job)).await?.filter(|row| !row.phase.is_end()) else {
-        return Ok(None);
-    };
+async fn now(front: &Arc<Front>, who: &Who, row: JobRow) -> Result<Option<Now>, Trouble> {
     // It may have ended meanwhile, and while nothing can be recorded the engine answers nobody.
-    let Ok(Answer::Foreseen(outlook, promised)) = front.ask(who, Wish::Foresee(job)).await else {
+    let Ok(Answer::Foreseen(outlook, promised)) = front.ask(who, Wish::Foresee(row.id)).await else {
         return Ok(None);
     };
     let holders: Vec<JobId> = outlook.holders.iter().map(|holding| holding.job).collect();

@@ -106,7 +106,7 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     ),
     (
         "Explanation",
-        r#"{"type": "object", "required": ["job", "lines", "epoch_ms"], "properties": {"job": {"type": "integer"}, "is_array": {"type": "boolean"}, "epoch_ms": {"type": "integer"},
+        r#"{"type": "object", "required": ["job", "lines", "epoch_ms"], "properties": {"job": {"type": "integer"}, "is_array": {"type": "boolean"}, "has_ended": {"type": "boolean"}, "epoch_ms": {"type": "integer"},
             "now": {"type": "object", "required": ["tenant", "standing", "needs", "usable", "free", "before", "holders_count", "holders", "shares"],
             "properties": {"name": {"type": "string"}, "tenant": {"type": "string"}, "standing": {"type": "string", "enum": ["queued", "after",
             "no-turn", "retries", "held", "promised", "runs", "stopping"]}, "why": {"type": "string"}, "unblocks": {"type": "string"}, "needs": {"type": "integer"},

@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// GPUs by the name of their model.
 pub type Quota = BTreeMap<String, u32>;
 
+/// Weights that may be given: sums and parts of them stay far from where numbers end.
+const WEIGHTS: (f64, f64) = (1e-6, 1e6);
+
 /// A tenant, as lists show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TenantRow {
@@ -168,8 +171,10 @@ fn changed(name: &str, change: &TenantChange, tenants: &[Tenant], fleet: &Fleet)
     let known = tenants.iter().find(|tenant| tenant.name == name).cloned();
     let mut tenant = known.unwrap_or_else(|| Tenant::new(TenantId(tenants.len() as u32), name));
     if let Some(weight) = change.weight {
-        let wrong = |_| Trouble::invalid(format!("weight is {weight}: a positive number is expected"));
-        tenant.weight = Weight::new(weight).map_err(wrong)?;
+        let wrong =
+            || Trouble::invalid(format!("weight is {weight}: {} to {} are allowed", WEIGHTS.0, WEIGHTS.1));
+        let weight = Some(weight).filter(|weight| (WEIGHTS.0..=WEIGHTS.1).contains(weight));
+        tenant.weight = weight.and_then(|weight| Weight::new(weight).ok()).ok_or_else(wrong)?;
     }
     if let Some(group) = &change.group {
         tenant.parent = group.as_ref().map(|group| parent(&tenant, group, tenants)).transpose()?;

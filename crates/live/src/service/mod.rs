@@ -190,7 +190,12 @@ impl Service {
         while let Some((now, arrival)) = self.world.arrival()? {
             match self.turn(now, arrival) {
                 Ok(()) => self.save_if_due(),
-                Err(error) if error.may_pass() => self.mend(error)?,
+                Err(error) if error.may_pass() => {
+                    // What the engine knows since is not on disk: it must not be saved.
+                    if !self.mend(error)? {
+                        return Ok(());
+                    }
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -214,13 +219,14 @@ impl Service {
         Ok(())
     }
 
-    /// Nothing can be recorded: refuses everything until that has passed, then builds everything again from what is on disk.
-    fn mend(&mut self, mut error: StoreError) -> Result<(), ServiceError> {
+    /// Nothing can be recorded: refuses everything until that has passed, then builds everything again from what is on disk. False if it was told to
+    /// leave before.
+    fn mend(&mut self, mut error: StoreError) -> Result<bool, ServiceError> {
         self.vitals.mending.store(true, Ordering::Relaxed);
         loop {
             self.world.turn_away(&Refusal::Unavailable(error.to_string()), Duration::from_millis(500));
             if self.world.is_left() {
-                return Ok(());
+                return Ok(false);
             }
             match self.store.probe() {
                 Ok(()) => break,
@@ -237,7 +243,7 @@ impl Service {
         self.publish();
         self.world.rebuild(found.remembered);
         self.vitals.mending.store(false, Ordering::Relaxed);
-        Ok(())
+        Ok(true)
     }
 }
 

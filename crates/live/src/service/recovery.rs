@@ -24,12 +24,21 @@ pub(super) struct Found {
 
 /// Takes what was last saved, or a new engine, and feeds it the rest of the ledger; every decision must be the recorded one.
 pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Result<Found, ServiceError> {
-    let (from, mut engine, mut followed) = resume(store, header, make)?;
-    store.replay(from, |seq, record| {
-        repeat(&mut engine, &record).map_err(|_| differs(seq, &record))?;
-        followed.take(&record);
-        Ok::<(), ServiceError>(())
-    })?;
+    let mut starts = starts(store, header, make)?;
+    let (engine, followed, repeated) = loop {
+        let Start { after, mut engine, mut followed } = starts.remove(0);
+        let replayed = store.replay(after, |seq, record| {
+            repeat(&mut engine, &record).map_err(|_| differs(seq, &record))?;
+            followed.take(&record);
+            Ok::<(), ServiceError>(())
+        });
+        match replayed {
+            Ok(()) => break (engine, followed, store.last() - after),
+            // What was saved is not the truth. The ledger is.
+            Err(ServiceError::Differs { .. }) if !starts.is_empty() => {}
+            Err(error) => return Err(error),
+        }
+    };
     let snapshot = engine.snapshot();
     let mut programs = store.programs()?;
     let mut jobs = Vec::new();
@@ -53,24 +62,30 @@ pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Resu
     let machines = (snapshot.cluster.models.clone(), snapshot.cluster.nodes.clone());
     let next_job = store.last_job()?.map_or(JobId(1), |last| JobId(last.0 + 1));
     let is_new = store.last() == 0;
-    let repeated = store.last() - from;
     Ok(Found { engine, followed, repeated, is_new, next_job, machines, remembered })
 }
 
-/// What was last saved and can be read, with the number of the record after which it was so; nothing has happened if there is none.
-fn resume(
-    store: &Store,
-    header: &Header,
-    make: &MakeEngine,
-) -> Result<(u64, Engine, Followed), ServiceError> {
-    for (seq, body) in store.saved()? {
+/// Where a start may begin: everything after some record.
+struct Start {
+    after: u64,
+    engine: Engine,
+    followed: Followed,
+}
+
+/// What was saved and can be read, the last first; and before the first record, where nothing has happened.
+fn starts(store: &Store, header: &Header, make: &MakeEngine) -> Result<Vec<Start>, ServiceError> {
+    let mut starts = Vec::new();
+    for (after, body) in store.saved()? {
         let Ok((saved, followed)) = Saved(body).read::<(SavedEngine, Followed)>() else { continue };
         let engine = make(header).map_err(ServiceError::Engine)?;
         if let Ok(engine) = engine.resume(&saved) {
-            return Ok((seq, engine, followed));
+            starts.push(Start { after, engine, followed });
         }
     }
-    Ok((0, make(header).map_err(ServiceError::Engine)?, Followed::new(header.policy.clone())))
+    let (engine, followed) =
+        (make(header).map_err(ServiceError::Engine)?, Followed::new(header.policy.clone()));
+    starts.push(Start { after: 0, engine, followed });
+    Ok(starts)
 }
 
 /// Everything as it is, for the next start.

@@ -127,7 +127,9 @@ impl Service {
                 }
                 let record = Record { now, event, commands, decision, notes };
                 batch.append(&record)?;
-                events.extend(apps_over(engine, &record));
+                let over = apps_over(engine, &record).into_iter().filter(|event| !events.contains(event));
+                let over: Vec<Event> = over.collect();
+                events.extend(over);
                 records.push(record);
             }
             // What was decided should happen soon, not after whatever else is there.

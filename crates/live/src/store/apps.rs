@@ -62,7 +62,7 @@ impl Reader {
         let number: Option<i64> = name.parse().ok();
         let select = format!(
             "SELECT {COLUMNS} WHERE (app.name = ?1 OR app.id = ?2) AND (?3 IS NULL OR tenant.name = ?3)
-             ORDER BY app.name IS ?1 DESC, app.id DESC LIMIT 1"
+             ORDER BY app.name IS ?1 DESC, app.closed IS NULL DESC, app.id DESC LIMIT 1"
         );
         let mut select = self.connection.prepare_cached(&select).map_err(while_doing(doing))?;
         select.query_row((name, number, tenant), app_row).optional().map_err(while_doing(doing))

@@ -135,8 +135,9 @@ impl<'a> Batch<'a> {
             Event::Held(job) => self.hold(*job, true),
             Event::Released(job) => self.hold(*job, false),
             Event::LeaseStarted(lease) => self.write(
-                "UPDATE job SET phase = 'running', started = coalesce(started, ?2), starts = starts + 1
-                 WHERE lease = ?1 AND phase = 'starting'",
+                // One that was asked to stop meanwhile has begun all the same.
+                "UPDATE job SET phase = iif(phase = 'starting', 'running', phase), started = coalesce(started, ?2), starts = starts + 1
+                 WHERE lease = ?1",
                 (lease.0, now),
             ),
             Event::Progress { lease, done, .. } => {
@@ -197,7 +198,7 @@ impl<'a> Batch<'a> {
 
     fn end_lease(&self, lease: LeaseId, crashed: bool) -> Result<(), StoreError> {
         let update = "UPDATE job SET phase = iif(on_hold, 'held', 'queued'), lease = NULL, held = NULL, crashes = crashes + ?2,
-                      why = iif(?2, 'it crashed, and waits to be tried again', NULL) WHERE lease = ?1";
+                      why = iif(?2, 'it crashed, and waits to be tried again', iif(phase = 'stopping', why, NULL)) WHERE lease = ?1";
         self.write(update, (lease.0, crashed))
     }
 

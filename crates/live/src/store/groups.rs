@@ -79,10 +79,13 @@ impl Batch<'_> {
     }
 }
 
-/// Jobs and arrays have numbers of one sequence, so no number is of both. The index gives the youngest of a name first: a name that thousands of jobs
+/// Jobs and arrays have numbers of one sequence, so no number is of both. Jobs that have not ended come first. The index gives the youngest of a name first: a name that thousands of jobs
 /// have costs no more than another.
 const BY_NAME: &str = "SELECT id, is_array FROM (
-    SELECT * FROM (SELECT id, 0 AS is_array FROM job WHERE name = ?1
+    SELECT * FROM (SELECT id, 0 AS is_array FROM job WHERE name = ?1 AND ended IS NULL
+        AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2)) ORDER BY id DESC LIMIT 1)
+    UNION ALL SELECT * FROM (SELECT id, 0 FROM job WHERE name = ?1 AND NOT EXISTS (SELECT 1 FROM job WHERE name = ?1 AND ended IS NULL
+        AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2)))
         AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2)) ORDER BY id DESC LIMIT 1)
     UNION ALL SELECT * FROM (SELECT id, 1 FROM array WHERE name = ?1
         AND (?2 IS NULL OR tenant = (SELECT id FROM tenant WHERE name = ?2)) ORDER BY id DESC LIMIT 1))

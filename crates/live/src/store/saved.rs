@@ -19,8 +19,8 @@ impl Store {
         transaction
             .execute(put, (self.last, VERSION, digest.as_slice(), body))
             .map_err(while_doing(doing))?;
-        let drop = "DELETE FROM saved WHERE seq NOT IN (SELECT seq FROM saved ORDER BY seq DESC LIMIT ?1)";
-        transaction.execute(drop, [KEPT]).map_err(while_doing(doing))?;
+        let drop = "DELETE FROM saved WHERE seq > ?2 OR seq NOT IN (SELECT seq FROM saved WHERE seq <= ?2 ORDER BY seq DESC LIMIT ?1)";
+        transaction.execute(drop, (KEPT, self.last)).map_err(while_doing(doing))?;
         transaction.commit().map_err(while_doing(doing))
     }
 

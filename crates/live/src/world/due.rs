@@ -66,6 +66,10 @@ impl World {
             self.ended.pop_first();
         }
         let cause = match ending {
+            // Whoever is told to leave before it has begun has not failed to.
+            Ending::NotLaunched(_) if running.leaving.is_some() => {
+                running.leaving.unwrap_or(EndCause::Stopped)
+            }
             Ending::NotLaunched(retry) => {
                 self.ready.push_back(Arrival::Seen(Event::LaunchFailed { lease, retry }));
                 return;

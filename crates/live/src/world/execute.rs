@@ -44,14 +44,14 @@ impl World {
             self.ready.push_back(Arrival::Seen(Event::LaunchFailed { lease: lease.id, retry }));
             return;
         }
-        let running = Running { lease: lease.clone(), started: false, leaving: false, reported: Work::ZERO };
+        let running = Running { lease: lease.clone(), started: false, leaving: None, reported: Work::ZERO };
         self.running.insert(lease.id, running);
         // A supervisor that could not be started at all tells nobody.
         self.look(lease.id);
     }
 
     fn stop(&mut self, lease: evenhand_core::LeaseId, grace: Span) {
-        if self.running.get(&lease).is_some_and(|running| !running.leaving) {
+        if self.running.get(&lease).is_some_and(|running| running.leaving.is_none()) {
             self.tell_to_leave(lease, EndCause::Stopped, grace);
         }
     }

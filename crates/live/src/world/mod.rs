@@ -88,8 +88,8 @@ struct Alarm {
 struct Running {
     lease: Lease,
     started: bool,
-    /// It was told to leave.
-    leaving: bool,
+    /// Why it was told to leave, if it was.
+    leaving: Option<EndCause>,
     reported: Work,
 }
 
@@ -252,7 +252,7 @@ impl World {
     fn wait(&mut self, now: Time) -> Result<(), BackendError> {
         let alarm = self.alarm.map(|alarm| alarm.at);
         let again = self.again.first().map(|(at, _)| *at);
-        let expiries = self.running.values().filter(|running| !running.leaving);
+        let expiries = self.running.values().filter(|running| running.leaving.is_none());
         let expiries = expiries.map(|running| running.lease.expires).filter(|at| *at != Time::NEVER);
         let expiry = expiries.min().map(|at| at + Span(1));
         let due = [alarm, again, expiry].into_iter().flatten().min();
@@ -281,7 +281,8 @@ impl World {
     }
 
     fn stop_expired(&mut self, now: Time) {
-        let expired = self.running.values().filter(|running| !running.leaving && running.lease.expires < now);
+        let expired =
+            self.running.values().filter(|running| running.leaving.is_none() && running.lease.expires < now);
         for lease in expired.map(|running| running.lease.id).collect::<Vec<_>>() {
             self.tell_to_leave(lease, EndCause::Expired, EXPIRY_GRACE);
         }
@@ -289,7 +290,7 @@ impl World {
 
     fn tell_to_leave(&mut self, lease: LeaseId, cause: EndCause, grace: Span) {
         if let Some(running) = self.running.get_mut(&lease) {
-            running.leaving = true;
+            running.leaving = Some(cause);
             self.runner.stop(lease, cause, grace);
         }
     }

@@ -67,7 +67,7 @@ impl World {
             return;
         }
         let started = lease.state != LeaseState::Asked;
-        let running = Running { lease: lease.clone(), started, leaving: false, reported: Work::ZERO };
+        let running = Running { lease: lease.clone(), started, leaving: None, reported: Work::ZERO };
         self.running.insert(lease.id, running);
         if !has_trace {
             let stopping = lease.state == LeaseState::Stopping;

@@ -35,6 +35,8 @@ struct Told {
     lines: Vec<ToldLine>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_array: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_ended: bool,
     epoch_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     now: Option<Now>,
@@ -57,7 +59,8 @@ fn ask(args: &args::Explain) -> Result<()> {
     match &told.now {
         Some(now) => output::say(&standing::told(told.job, now, &clock))?,
         None if told.is_array => output::say(&format!("array {}\n", told.job.0))?,
-        None => output::say(&format!("job {} has ended", told.job.0))?,
+        None if told.has_ended => output::say(&format!("job {} has ended", told.job.0))?,
+        None => output::say(&format!("job {}: how it stands cannot be told now", told.job.0))?,
     }
     if !told.is_array {
         output::say("\nso far")?;

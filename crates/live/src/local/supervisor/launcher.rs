@@ -89,8 +89,12 @@ fn prepared(parent: &OsStr, order: &Order) -> io::Result<Command> {
     if alive.as_deref() != parent.to_str() {
         return Err(io::Error::other("the supervisor is gone"));
     }
-    // As the job's user, who may not make folders just anywhere.
-    std::fs::create_dir_all(&order.folder)?;
+    if order.own.contains(&order.folder) {
+        // As the job's user, who may not make folders just anywhere.
+        std::fs::create_dir_all(&order.folder)?;
+    } else if !std::fs::metadata(&order.folder)?.is_dir() {
+        return Err(ErrorKind::NotADirectory.into());
+    }
     let (program, words) = order.program.argv.split_first().ok_or(ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(words).env_clear();
