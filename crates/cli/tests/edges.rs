@@ -96,13 +96,20 @@ fn a_server_that_leaves_while_its_ledger_is_full_saves_nothing_that_was_not_reco
     drop(server);
     let server = Server::start(&folder.0, &["--ledger-max", "50", "--requests-per-second", "100000"]);
     assert_eq!(phase(&server, "kept"), "running");
-    let told = server.says(&["queue", "--json", "--limit", "1000"]);
-    let jobs: Value = serde_json::from_str(&told).unwrap();
-    let numbers = jobs["jobs"].as_array().unwrap().iter().map(|row| row["id"].to_string());
-    let numbers: Vec<String> = numbers.collect();
-    for part in numbers.chunks(100) {
-        let words: Vec<&str> = ["cancel"].into_iter().chain(part.iter().map(String::as_str)).collect();
-        server.says(&words);
+    end_everything(&server);
+}
+
+fn end_everything(server: &Server) {
+    loop {
+        let told = server.says(&["queue", "--json", "--limit", "1000"]);
+        let jobs: Value = serde_json::from_str(&told).unwrap();
+        let numbers: Vec<String> =
+            jobs["jobs"].as_array().unwrap().iter().map(|row| row["id"].to_string()).collect();
+        if numbers.is_empty() {
+            return;
+        }
+        // What is being stopped is still listed, and may have gone meanwhile.
+        let words: Vec<&str> = ["cancel"].into_iter().chain(numbers.iter().map(String::as_str)).collect();
+        server.run(&words);
     }
-    server.until_queue_is_empty();
 }
