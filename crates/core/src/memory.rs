@@ -3,6 +3,7 @@
 //! A policy object holds parameters only, so whatever it learns travels in the plan and comes back in the next
 //! snapshot. Each policy keeps a type of its own; nobody else can look inside, but anybody can save it.
 
+use crate::{SaveError, Saved};
 use serde::de::DeserializeOwned;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,13 +12,13 @@ use std::fmt;
 use std::sync::Arc;
 
 trait Keep: Any + Send + Sync {
-    fn save(&self) -> Option<String>;
+    fn save(&self) -> Result<Saved, SaveError>;
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
 impl<T: Serialize + Any + Send + Sync> Keep for T {
-    fn save(&self) -> Option<String> {
-        serde_json::to_string(self).ok()
+    fn save(&self) -> Result<Saved, SaveError> {
+        Saved::of(self)
     }
     fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
@@ -34,7 +35,7 @@ pub enum Memory {
     #[doc(hidden)]
     Live(LiveMemory),
     /// A value read back from a file.
-    Saved(Arc<str>),
+    Saved(Arc<Saved>),
 }
 
 /// The inside of [`Memory::Live`].
@@ -52,39 +53,36 @@ impl Memory {
         match self {
             Self::Empty => None,
             Self::Live(live) => live.0.clone().as_any().downcast().ok(),
-            Self::Saved(text) => serde_json::from_str(text).ok().map(Arc::new),
+            Self::Saved(saved) => saved.read().ok().map(Arc::new),
         }
     }
 
-    /// The value as text, to be read back by [`Memory::Saved`].
-    pub fn save(&self) -> Option<String> {
+    /// The value as bytes, to be read back by [`Memory::Saved`]; `None` if there is none.
+    pub fn save(&self) -> Result<Option<Saved>, SaveError> {
         match self {
-            Self::Empty => None,
-            Self::Live(live) => live.0.save(),
-            Self::Saved(text) => Some(text.to_string()),
+            Self::Empty => Ok(None),
+            Self::Live(live) => live.0.save().map(Some),
+            Self::Saved(saved) => Ok(Some(Saved::clone(saved))),
         }
     }
 }
 
 impl Serialize for Memory {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match (self, self.save()) {
-            (Self::Live(_), None) => Err(S::Error::custom("a policy's memory cannot be saved")),
-            (_, text) => text.serialize(serializer),
-        }
+        self.save().map_err(S::Error::custom)?.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Memory {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = Option::<String>::deserialize(deserializer)?;
-        Ok(text.map_or(Self::Empty, |text| Self::Saved(text.into())))
+        let saved = Option::<Saved>::deserialize(deserializer)?;
+        Ok(saved.map_or(Self::Empty, |saved| Self::Saved(Arc::new(saved))))
     }
 }
 
 impl fmt::Debug for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Memory({})", self.save().unwrap_or_default())
+        write!(f, "Memory({:?})", self.save())
     }
 }
 
@@ -94,10 +92,10 @@ mod tests {
 
     #[test]
     fn a_memory_comes_back_live_and_saved() {
-        let memory = Memory::new(vec![1_u32, 2]);
-        assert_eq!(*memory.recall::<Vec<u32>>().unwrap(), [1, 2]);
+        let memory = Memory::new(vec![1.5, f64::INFINITY]);
+        assert_eq!(*memory.recall::<Vec<f64>>().unwrap(), [1.5, f64::INFINITY]);
         assert!(memory.recall::<String>().is_none());
-        let saved = Memory::Saved(memory.save().unwrap().into());
-        assert_eq!(*saved.recall::<Vec<u32>>().unwrap(), [1, 2]);
+        let saved = Memory::Saved(Arc::new(memory.save().unwrap().unwrap()));
+        assert_eq!(*saved.recall::<Vec<f64>>().unwrap(), [1.5, f64::INFINITY]);
     }
 }
