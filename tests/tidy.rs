@@ -63,8 +63,9 @@ fn ring(package: &str) -> Option<u8> {
         "fairness" => 2,
         "policies" | "predict" | "report" | "engine" => 3,
         "sim" | "live" | "train" => 4,
-        "cli" => 5,
-        "tests" => 6,
+        "kubernetes" => 5,
+        "cli" => 6,
+        "tests" => 7,
         other => panic!("crate {other} is in no ring: give it one here and in ARCHITECTURE.md"),
     })
 }

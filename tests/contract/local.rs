@@ -1,10 +1,11 @@
 //! The contract, kept by real processes on this machine.
 
 use crate::suite::{Script, ScriptJob, Stage, contract};
-use evenhand_core::{Abilities, Backend, BackendError, Command, Event, LeaseId, NodeId, Span, Time};
+use evenhand_core::{Abilities, Backend, BackendError, Command, Event, JobSpec, LeaseId, NodeId, Span, Time};
 use evenhand_live::{
     Cgroups, Clock, Devices, LiveJob, LocalRunner, Mail, Program, Runner, Setting, SupervisorCommand, World,
 };
+use std::any::Any;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,8 +29,8 @@ impl Stage for Local {
             Setting { models: Script::models(), tenants: Script::tenants(), nodes: script.node_list() };
         let runner = runner(&folder, tell.clone());
         let world = World::new(setting, Clock::start(), runner, inbox);
-        self.play(script, &folder, tell);
-        Box::new(Listening { world, folder })
+        play(script, &folder, self.beat(), tell);
+        Box::new(Listening { world, folder: folder.clone(), left: Box::new(Left(folder)) })
     }
 
     fn beat(&self) -> Span {
@@ -55,54 +56,68 @@ pub fn runner(folder: &Path, tell: Sender<Mail>) -> Box<dyn Runner> {
     Box::new(runner.expect("the folder of the tests can be written"))
 }
 
-impl Local {
-    /// Sends what the script says when its time has come; when all is said, nobody sends any more.
-    fn play(&self, script: &Script, folder: &Path, tell: Sender<Mail>) {
-        let job = |(at, spec, job)| {
-            (at, Mail::Submit(LiveJob { spec, program: self.program(folder, job), user: None }))
-        };
-        let mut mails: Vec<(Time, Mail)> = script.job_list().map(job).collect();
-        for outage in &script.outages {
-            let node = NodeId(outage.node);
-            mails.push((Time(outage.down_ms), Mail::Node { node, up: false }));
-            mails.push((Time(outage.up_ms), Mail::Node { node, up: true }));
-        }
-        // Stable: of two at one time the first listed comes first.
-        mails.sort_by_key(|(at, _)| *at);
-        // What is there from the start is there before anybody looks.
-        let later = mails.split_off(mails.partition_point(|(at, _)| *at == Time::ZERO));
-        for (_, mail) in mails {
-            tell.send(mail).expect("the world is listening");
-        }
-        let clock = Clock::start();
-        let player = move || {
-            for (at, mail) in later {
-                thread::sleep(Duration::from_millis(at.since(clock.now()).0));
-                if tell.send(mail).is_err() {
-                    return;
-                }
+/// Sends what the script says when its time has come; when all is said, nobody sends any more.
+pub fn play(script: &Script, folder: &Path, beat: Span, tell: Sender<Mail>) {
+    play_programs(script, tell, |_, job| program(folder, beat, job));
+}
+
+/// The same with programs of another kind.
+pub fn play_programs(
+    script: &Script,
+    tell: Sender<Mail>,
+    program: impl Fn(&JobSpec, ScriptJob) -> Arc<Program>,
+) {
+    let job = |(at, spec, job): (Time, Arc<JobSpec>, ScriptJob)| {
+        let program = program(&spec, job);
+        (at, Mail::Submit(LiveJob { spec, program, user: None }))
+    };
+    let mut mails: Vec<(Time, Mail)> = script.job_list().map(job).collect();
+    for outage in &script.outages {
+        let node = NodeId(outage.node);
+        mails.push((Time(outage.down_ms), Mail::Node { node, up: false }));
+        mails.push((Time(outage.up_ms), Mail::Node { node, up: true }));
+    }
+    // Stable: of two at one time the first listed comes first.
+    mails.sort_by_key(|(at, _)| *at);
+    // What is there from the start is there before anybody looks.
+    let later = mails.split_off(mails.partition_point(|(at, _)| *at == Time::ZERO));
+    for (_, mail) in mails {
+        tell.send(mail).expect("the world is listening");
+    }
+    let clock = Clock::start();
+    let player = move || {
+        for (at, mail) in later {
+            thread::sleep(Duration::from_millis(at.since(clock.now()).0));
+            if tell.send(mail).is_err() {
+                return;
             }
-            // The play may be over before its script.
-            let _ = tell.send(Mail::Close);
-        };
-        thread::spawn(player);
-    }
-
-    fn program(&self, folder: &Path, job: ScriptJob) -> Arc<Program> {
-        let crash = job.crash_after_ms.map_or_else(|| "never".to_owned(), |crash| crash.to_string());
-        let ready = folder.join("lease").display().to_string();
-        let times = [job.run_ms.to_string(), crash, job.save_ms.to_string(), (self.beat().0 / 2).to_string()];
-        let words = ["/bin/sh", "-c", JOB, "job"].map(str::to_owned);
-        Arc::new(Program::new(words.into_iter().chain([ready]).chain(times)))
-    }
+        }
+        // The play may be over before its script.
+        let _ = tell.send(Mail::Close);
+    };
+    thread::spawn(player);
 }
 
-/// A local world in which a job counts as started once it listens to signals, so that no check is a race with a
-/// shell that is still reading its script. What still runs when it is dropped is ended.
-struct Listening {
-    world: World,
-    folder: PathBuf,
+fn program(folder: &Path, beat: Span, job: ScriptJob) -> Arc<Program> {
+    let crash = job.crash_after_ms.map_or_else(|| "never".to_owned(), |crash| crash.to_string());
+    let ready = folder.join("lease").display().to_string();
+    let times = [job.run_ms.to_string(), crash, job.save_ms.to_string(), (beat.0 / 2).to_string()];
+    let words = ["/bin/sh", "-c", JOB, "job"].map(str::to_owned);
+    Arc::new(Program::new(words.into_iter().chain([ready]).chain(times)))
 }
+
+/// A world in which a job counts as started once it listens to signals, so that no check is a race with a
+/// shell that is still reading its script.
+pub struct Listening {
+    pub world: World,
+    pub folder: PathBuf,
+    /// Ends what still runs when it is dropped, after the world.
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    pub left: Box<dyn Any>,
+}
+
+/// What a local world leaves behind.
+struct Left(PathBuf);
 
 impl Listening {
     fn until_it_listens(&self, lease: LeaseId) {
@@ -135,11 +150,11 @@ impl Backend for Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for Left {
     fn drop(&mut self) {
         // A new runner that is to keep nothing ends whatever still runs.
-        runner(&self.folder, mpsc::channel().0).keep_only(&|_| false);
+        runner(&self.0, mpsc::channel().0).keep_only(&|_| false);
         // What cannot be removed stays in the build folder and harms nobody.
-        let _ = fs::remove_dir_all(&self.folder);
+        let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -4,9 +4,13 @@
 
 #![cfg_attr(test, expect(clippy::unwrap_used, reason = "a test may stop at the first surprise"))]
 
+#[path = "../slurm/cluster.rs"]
+mod cluster;
+mod kubernetes;
 mod local;
 mod retries;
 mod simulated;
+mod slurm;
 mod suite;
 mod supervised;
 mod twenty;

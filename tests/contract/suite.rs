@@ -25,12 +25,23 @@ pub trait Stage {
     /// The unit of all times in the checks: long against what this world needs to start or stop a job, so that the
     /// checks are to the point; they hold for any length.
     fn beat(&self) -> Span;
+
+    /// Whether there can be such a world here; where not, that was said out loud.
+    fn is_there(&self) -> bool {
+        true
+    }
 }
 
-/// One test for each check, on this stage.
+/// One test for each check, on this stage; or `contract!(all)`: the checks with their names, for a world that is dear to set up.
 macro_rules! contract {
+    (all) => {
+        $crate::suite::contract! { @each as_list () }
+    };
     ($stage:expr) => {
-        $crate::suite::contract! { $stage =>
+        $crate::suite::contract! { @each as_tests ($stage) }
+    };
+    (@each $how:ident $with:tt) => {
+        $crate::suite::$how! { $with
             the_cluster_is_announced_before_the_first_job,
             a_started_job_runs_and_finishes,
             a_second_start_of_one_lease_does_nothing,
@@ -52,11 +63,26 @@ macro_rules! contract {
             the_world_ends_when_every_job_has_ended,
         }
     };
-    ($stage:expr => $($check:ident,)*) => {$(
+}
+pub(crate) use contract;
+
+/// The checks as tests.
+macro_rules! as_tests {
+    (($stage:expr) $($check:ident,)*) => {$(
         #[test]
         fn $check() {
-            $crate::suite::$check(&$stage);
+            if $crate::suite::Stage::is_there(&$stage) {
+                $crate::suite::$check(&$stage);
+            }
         }
     )*};
 }
-pub(crate) use contract;
+pub(crate) use as_tests;
+
+/// The checks with their names.
+macro_rules! as_list {
+    (() $($check:ident,)*) => {
+        [$((stringify!($check), $crate::suite::$check as fn(&dyn $crate::suite::Stage)),)*]
+    };
+}
+pub(crate) use as_list;

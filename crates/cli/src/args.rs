@@ -74,7 +74,10 @@ pub enum Command {
     Explain(Explain),
     /// Run your own history again under other policies: what a ledger recorded, with the times that jobs really took
     #[command(name = "whatif")]
-    WhatIf(WhatIf),
+    WhatIf(crate::whatif_args::WhatIf),
+    /// Watch a Slurm or Kubernetes cluster without touching it, to see what Evenhand would have done there
+    #[command(after_help = crate::shadow_args::EXAMPLES)]
+    Shadow(crate::shadow_args::Shadow),
     /// Feed a ledger back and check that every decision is the same
     Replay(Replay),
     /// Say what a training step of an ONNX model computes, moves and keeps, and how long it takes at least
@@ -383,33 +386,6 @@ pub struct Report {
     #[arg(long, value_name = "FILE.html")]
     pub out: Option<PathBuf>,
     /// Print one JSON document instead of tables
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Arguments of `whatif`.
-#[derive(Debug, Args)]
-pub struct WhatIf {
-    /// The ledger of a run [default: that of the service, copied into evenhand-ledger.jsonl]
-    pub ledger: Option<PathBuf>,
-    #[command(flatten)]
-    pub server: live_args::Server,
-    /// A policy to try, or `all`; may be given several times
-    #[arg(long, value_name = "NAME", required = true)]
-    pub policy: Vec<String>,
-    /// A parameter: KEY=VALUE with one policy, POLICY.KEY=VALUE with several; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
-    pub set: Vec<(String, String)>,
-    /// Only jobs that were submitted in the last so much time of the ledger
-    #[arg(long, value_name = "TIME", value_parser = span)]
-    pub since: Option<Span>,
-    /// Runs at the same time [default: one per core]
-    #[arg(long, value_name = "N", value_parser = at_least_one)]
-    pub threads: Option<u32>,
-    /// The folder for report.html
-    #[arg(long, value_name = "DIR", default_value = "evenhand-whatif")]
-    pub out: PathBuf,
-    /// Print one JSON array instead of a table and a summary
     #[arg(long)]
     pub json: bool,
 }

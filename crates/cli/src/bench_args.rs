@@ -25,12 +25,18 @@ pub enum Bench {
 /// Arguments of `bench serve`.
 #[derive(Debug, Args)]
 pub struct BenchServe {
-    /// Jobs that run, on as many GPUs
+    /// Jobs that run, on as many GPUs as they take
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub running: u32,
     /// Jobs that wait
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub queued: u32,
+    /// GPUs that each takes
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub gpus_per_job: u32,
+    /// Do not measure, but leave the server up to be looked at until it is ended
+    #[arg(long)]
+    pub stay: bool,
     /// Clients that submit at the same time
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub clients: u32,

@@ -6,7 +6,7 @@ use crate::works::{Work, Works};
 use crate::{inputs, ledger_file, output, promises};
 use anyhow::{Context, Result};
 use evenhand_core::Reading;
-use evenhand_report::{DRAWN_MAX, Report, Summary};
+use evenhand_report::{DRAWN_MAX, Report, Summary, TenantRow};
 use evenhand_sim::{ClusterSpec, Run, Setup, in_parallel, simulate};
 use std::path::{Path, PathBuf};
 
@@ -106,12 +106,33 @@ impl Compared {
         Ok(())
     }
 
+    /// With a run before all others that was not made here.
+    pub fn after(mut self, report: Report, summary: Summary) -> Self {
+        let readings = report.readings();
+        self.runs.insert(0, Ran { summary, readings, report: Some(report) });
+        self
+    }
+
+    /// What each tenant got in each run that is drawn, in order.
+    pub fn tenants(&self) -> Vec<(&str, Vec<TenantRow>)> {
+        let drawn = self.runs.iter().filter_map(|run| Some((run, run.report.as_ref()?)));
+        drawn.map(|(run, report)| (run.summary.policy.as_str(), report.tenants())).collect()
+    }
+
     /// Writes one page about all runs.
     pub fn write_page(&self, path: &Path, title: &str) -> Result<()> {
         let all: Vec<&Summary> = self.runs.iter().map(|run| &run.summary).collect();
         let drawn: Vec<_> =
             self.runs.iter().filter_map(|run| Some((run.report.as_ref()?, &run.summary))).collect();
         output::write_file(path, &evenhand_report::html_with(title, &all, &drawn))
+    }
+
+    /// What is on that page, without its style and script.
+    pub fn parts(&self) -> String {
+        let all: Vec<&Summary> = self.runs.iter().map(|run| &run.summary).collect();
+        let drawn: Vec<_> =
+            self.runs.iter().filter_map(|run| Some((run.report.as_ref()?, &run.summary))).collect();
+        evenhand_report::body(&all, &drawn)
     }
 
     /// What came of each run, in order.

@@ -38,6 +38,34 @@ pub struct Serve {
     /// Pretended GPUs in a node [default: 8]
     #[arg(long, value_name = "N", requires = "fake_gpus")]
     pub gpus_per_node: Option<u8>,
+    /// Run jobs in Slurm, on its nodes: those that wait in --partition, and those that are submitted here (see docs/slurm.md)
+    #[arg(long, conflicts_with = "fake_gpus")]
+    pub slurm: bool,
+    /// The partition of Slurm in which jobs wait; it is down
+    #[arg(long, value_name = "NAME", default_value = "evenhand", requires = "slurm")]
+    pub partition: String,
+    /// The partition of Slurm in which jobs run; it is up, over the same nodes
+    #[arg(long, value_name = "NAME", default_value = "evenhand-run", requires = "slurm")]
+    pub run_partition: String,
+    /// Time between two looks at Slurm
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "1s", requires = "slurm")]
+    pub slurm_poll: Span,
+    /// Where to read how busy GPUs are: nvml (the driver of this machine), none, or the address of a Prometheus that has the metrics of
+    /// NVIDIA's DCGM exporter [default: nvml with real GPUs of this machine, none otherwise]
+    #[arg(long, value_name = "SOURCE")]
+    pub gpu_metrics: Option<String>,
+    /// Time between two readings of how busy GPUs are
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "15s")]
+    pub gpu_metrics_every: Span,
+    /// Schedule pods of a Kubernetes cluster instead of running jobs on this machine
+    #[arg(long, conflicts_with_all = ["fake_gpus", "gpus_per_node", "slurm"])]
+    pub kubernetes: bool,
+    /// The kubeconfig of that cluster [default: KUBECONFIG, ~/.kube/config, or the service account of the pod that this runs in]
+    #[arg(long, value_name = "FILE", requires = "kubernetes")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The name by which pods ask for this scheduler; also that of the Lease by which one replica leads
+    #[arg(long, value_name = "NAME", default_value = "evenhand", requires = "kubernetes")]
+    pub scheduler_name: String,
     /// Who decides (see `evenhand policies`) [default: whoever did before; promise in a new state folder]
     #[arg(long, value_name = "NAME")]
     pub policy: Option<String>,

@@ -1,6 +1,6 @@
 //! A bar for whoever waits at a terminal longer than a second.
 
-use crate::clock;
+use crate::{clock, output};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,17 @@ pub struct Progress {
     ended: Vec<AtomicU64>,
     begun: f64,
     shown: AtomicBool,
+    /// All jobs of all runs.
+    all: u64,
+    /// Thousandths that programs were told.
+    told: AtomicU64,
 }
+
+/// Comparisons of which a program wants to know how far they are together; 0 if none does.
+static FOR_PROGRAMS: AtomicU64 = AtomicU64::new(0);
+
+/// Comparisons that are over.
+static OVER: AtomicU64 = AtomicU64::new(0);
 
 /// Shorter work needs no bar.
 const PATIENCE_S: f64 = 1.0;
@@ -29,14 +39,28 @@ impl Progress {
             bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         let ended = (0..runs).map(|_| AtomicU64::new(0)).collect();
-        Self { bar, ended, begun: clock::wall_s(), shown: AtomicBool::new(false) }
+        let (all, told) = ((runs * jobs) as u64, AtomicU64::new(0));
+        Self { bar, ended, begun: clock::wall_s(), shown: AtomicBool::new(false), all, told }
+    }
+
+    /// From now on, tells a program that listens how far so many comparisons are, from 0 to 1.
+    pub fn tell_programs(comparisons: u64) {
+        FOR_PROGRAMS.store(comparisons, Ordering::Relaxed);
     }
 
     /// One run has ended this many jobs.
     pub fn tell(&self, run: usize, ended: u64) {
-        let Some(bar) = &self.bar else { return };
         self.ended[run].store(ended, Ordering::Relaxed);
-        bar.set_position(self.ended.iter().map(|ended| ended.load(Ordering::Relaxed)).sum());
+        let done = || self.ended.iter().map(|ended| ended.load(Ordering::Relaxed)).sum::<u64>();
+        let over = OVER.load(Ordering::Relaxed) * 1000 + done() * 1000 / self.all.max(1);
+        if let Some(thousandths) = over.checked_div(FOR_PROGRAMS.load(Ordering::Relaxed)) {
+            let thousandths = thousandths.min(1000);
+            if self.told.fetch_max(thousandths, Ordering::Relaxed) < thousandths {
+                output::note(&format!("progress {}", thousandths as f64 / 1e3));
+            }
+        }
+        let Some(bar) = &self.bar else { return };
+        bar.set_position(done());
         let late = clock::wall_s() - self.begun > PATIENCE_S;
         if late && !self.shown.swap(true, Ordering::Relaxed) {
             bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -46,6 +70,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        OVER.fetch_add(1, Ordering::Relaxed);
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

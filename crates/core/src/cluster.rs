@@ -70,6 +70,12 @@ pub struct Node {
     /// Whether it may be used.
     #[serde(default)]
     pub health: Health,
+    /// GPUs that somebody outside holds: they are there, and not ours to give.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub taken: GpuMask,
+    /// An operator said that it takes nothing new, and that holds whatever else changes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drained: bool,
 }
 
 fn one() -> u8 {
@@ -78,6 +84,10 @@ fn one() -> u8 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_one(value: &u8) -> bool {
     *value == 1
+}
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_none(value: &GpuMask) -> bool {
+    value.is_empty()
 }
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
 fn is_zero(value: &u8) -> bool {
@@ -100,6 +110,8 @@ impl Node {
             memory,
             host,
             health: Health::Up,
+            taken: GpuMask(0),
+            drained: false,
         }
     }
 
@@ -110,7 +122,7 @@ impl Node {
 
     /// The GPUs that may take a new lease.
     pub fn usable(&self) -> GpuMask {
-        if self.health == Health::Up { self.all() } else { GpuMask(0) }
+        if self.health == Health::Up { self.all().without(self.taken) } else { GpuMask(0) }
     }
 
     /// The socket of one of its GPUs, from 0.
@@ -249,6 +261,15 @@ mod tests {
         assert_eq!(cluster.span_of(&set(&[(0, 0b0110)])), Locality::Node);
         assert_eq!(cluster.span_of(&set(&[(0, 1), (1, 1)])), Locality::Rack);
         assert_eq!(cluster.span_of(&set(&[(0, 1), (2, 1)])), Locality::Cluster);
+    }
+
+    #[test]
+    fn gpus_that_somebody_outside_holds_are_not_given_away() {
+        let mut cluster = cluster();
+        let node = Node { taken: GpuMask(0b1100), ..cluster.nodes[1].clone() };
+        cluster.put(node, GpuMask(0b0001));
+        assert_eq!(cluster.capacity_total(), GpuCount(10));
+        assert_eq!(cluster.free.count(ModelIndex(0)), GpuCount(9));
     }
 
     #[test]

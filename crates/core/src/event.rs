@@ -134,6 +134,8 @@ pub enum EndCause {
 pub enum Retry {
     /// Yes, elsewhere or later.
     Later,
+    /// Yes, after a pause, as often as need be: it was neither the job's fault nor that of its nodes.
+    Freely,
     /// No: the job itself cannot be launched.
     Never,
 }

@@ -6,6 +6,7 @@
 
 mod agent;
 mod ahead;
+mod app;
 mod balance;
 mod class;
 mod cluster;
@@ -38,6 +39,7 @@ pub use agent::{
     Invitation, Offer, OfferedNode, Part, RawBid, RawRow, RhoQuery, RhoReport,
 };
 pub use ahead::{Ahead, Foreseen, Turns};
+pub use app::{App, Goal};
 pub use balance::Balances;
 pub use class::{Class, ClassKey, Classes};
 pub use cluster::{Cluster, GpuModel, Health, Host, MODELS_MAX, Node, Rack};
@@ -52,8 +54,8 @@ pub use free::FreeIndex;
 pub use gpus::{GPUS_PER_NODE_MAX, GpuMask, GpuSet, Seat};
 pub use ids::{AppId, GpuId, JobId, LeaseId, NodeId, RackId, TenantId};
 pub use job::{
-    App, Consent, Goal, GpuRange, GraphDigest, Job, JobSpec, JobState, Locality, Member, Mode, ModelFilter,
-    Packets, Priority, QueueKey, Regime, RegimeSpan, RegimeSpec, Restart, Scaling,
+    Consent, GpuRange, GraphDigest, Job, JobSpec, JobState, Locality, Member, Mode, ModelFilter, Packets,
+    Priority, QueueKey, Regime, RegimeSpan, RegimeSpec, Restart, Scaling,
 };
 pub use lease::{Lease, LeaseState, Leases};
 pub use ledger::{LedgerError, LedgerReader, LedgerWriter, TornLine};

@@ -48,6 +48,8 @@ pub enum Reason {
     LeastSlack,
     /// The last of the work would be done later if it waited.
     BeforeHorizon,
+    /// Another engine decided so.
+    Outside,
     /// Its promise is due before those of the others.
     EarliestPromise,
     /// The last valid plan stands.
@@ -109,6 +111,7 @@ impl Reason {
             Self::LeastSlack => "its promise leaves it no time to wait",
             Self::BeforeHorizon => "the last of the work would be done later if it waited",
             Self::EarliestPromise => "its promise is due before those of the others",
+            Self::Outside => "another engine decided so",
             Self::CarriedOver => "the last valid plan stands",
             Self::Outbid => "its app bid in the auction, and others won",
             Self::NoBid => "its app could not use what was offered",

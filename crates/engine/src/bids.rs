@@ -35,6 +35,17 @@ impl Bidding {
 }
 
 impl Engine {
+    /// The offer that is open, and the apps that have not answered it yet.
+    pub fn open_offer(&self) -> Option<(&Offer, &BTreeSet<AppId>)> {
+        self.state.bidding.as_ref().map(|bidding| (&bidding.offer, &bidding.awaited))
+    }
+
+    /// What would be said of an answer that came now. One that nobody waits for changes nothing.
+    pub fn judge_bid(&self, app: AppId, answer: &Answer) -> Result<(), BidError> {
+        let mut bidding = self.state.bidding.clone().ok_or(BidError::NotAsked)?;
+        bidding.take(app, answer, self.state.now).map(|_| ())
+    }
+
     pub(crate) fn ask_for_bids(&mut self, mut invitation: Invitation, step: &mut Step) {
         let until = self.state.now + self.parts.config.bid_time;
         let offer = &mut invitation.offer;

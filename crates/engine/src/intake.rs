@@ -166,7 +166,9 @@ impl Engine {
             if let Event::Progress { worked: Some(worked), .. } = event {
                 job.worked = Some(*worked);
             }
-            if let Some(regime) = regime.filter(|regime| *regime != job.regime) {
+            // One that would begin before the one in force is a job's mistake.
+            let is_next = |regime: &Regime| *regime != job.regime && regime.from >= job.regime.from;
+            if let Some(regime) = regime.filter(is_next) {
                 job.past.push(evenhand_core::RegimeSpan { regime: job.regime, until: regime.from });
                 job.regime = regime;
             }

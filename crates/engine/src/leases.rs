@@ -178,17 +178,20 @@ impl Engine {
     /// `Asked -> ended`, without having run.
     pub(crate) fn launch_failed(&mut self, id: LeaseId, retry: Retry, step: &mut Step) {
         let Some(lease) = self.close(id, step) else { return };
-        Arc::make_mut(&mut self.state.jobs).change(lease.job, |job| job.crashes += 1);
+        let counts = retry != Retry::Freely;
+        Arc::make_mut(&mut self.state.jobs).change(lease.job, |job| job.crashes += u32::from(counts));
         let crashes = self.state.jobs.by_id(lease.job).map_or(0, |job| job.crashes);
         let unwanted = self.state.unwanted.get(&lease.job).copied();
-        if retry == Retry::Never || crashes > self.parts.config.crashes_max {
+        if retry == Retry::Never || (counts && crashes > self.parts.config.crashes_max) {
             self.end_job(lease.job, Outcome::Failed, step);
         } else if let Some(outcome) = unwanted {
             self.end_job(lease.job, outcome, step);
         } else {
-            self.back_off(lease.job, crashes);
+            self.back_off(lease.job, if counts { crashes } else { 1 });
         }
-        self.suspect_nodes(&lease.gpus, step);
+        if counts {
+            self.suspect_nodes(&lease.gpus, step);
+        }
         self.start_waiting(&lease.gpus, step);
     }
 

@@ -104,7 +104,7 @@ impl Engine {
             Event::NodeUp(node) => self.node_up(node, step),
             Event::NodeDown(node) => self.node_down(*node, step),
             Event::NodeSuspect(node) => self.node_closed(*node, evenhand_core::Health::Suspect, step),
-            Event::NodeDraining(node) => self.node_closed(*node, evenhand_core::Health::Draining, step),
+            Event::NodeDraining(node) => self.node_drained(*node, step),
             Event::PolicyChanged(choice) => self.policy_changed(choice, step),
             Event::LeaseStarted(lease) => self.lease_started(*lease, event, step),
             Event::Progress { lease, done, saved, regime, .. } => {
@@ -131,6 +131,11 @@ impl Engine {
             }
             None => step.notes.push(Note::Ignored),
         }
+    }
+
+    /// Who decides, if that was changed since the beginning.
+    pub fn policy(&self) -> Option<&Choice> {
+        self.state.policy.as_ref()
     }
 
     /// Whether there is such a policy, with such parameters.

@@ -51,6 +51,15 @@ impl Engine {
         self.state.ask_early();
     }
 
+    /// An operator lets a node take nothing new, until they say otherwise.
+    pub(crate) fn node_drained(&mut self, id: NodeId, step: &mut Step) {
+        self.node_closed(id, Health::Draining, step);
+        if let Some(node) = self.state.cluster.node(id).cloned() {
+            let busy = self.state.seats.busy(id);
+            Arc::make_mut(&mut self.state.cluster).put(Node { drained: true, ..node }, busy);
+        }
+    }
+
     /// Counts a failed launch against the nodes that were up for it.
     pub(crate) fn suspect_nodes(&mut self, gpus: &GpuSet, step: &mut Step) {
         for seat in gpus.seats() {

@@ -62,6 +62,11 @@ impl Account {
         self.uid == Uid::effective()
     }
 
+    /// Their number.
+    pub(crate) fn number(&self) -> u32 {
+        self.uid.as_raw()
+    }
+
     /// Turns this process into one of theirs, with their groups and no others, for good. Does nothing if it is one.
     pub(crate) fn assume(&self) -> io::Result<()> {
         if self.is_own() {

@@ -3,9 +3,10 @@
 use crate::access::TokenChange;
 use crate::program::Program;
 use crate::store::Target;
-use evenhand_core::{AppId, Choice, JobId, JobSpec, NodeId, Packets, Tenant, Time};
+use evenhand_core::{AgentSeat, AppId, BidError, Choice, JobId, JobSpec, NodeId, Packets, Time};
 use evenhand_engine::{Outlook, Rehearsal};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
@@ -44,6 +45,9 @@ pub struct Wanted {
     /// The app it is one of the jobs of; made if its tenant has none of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<String>,
+    /// Where the agent of that app lives: inside, or outside, and then it is asked for bids. Counts when the app is made.
+    #[serde(default, skip_serializing_if = "is_inside")]
+    pub agent: AgentSeat,
     /// Wanted by then: so long from now (`2h`), or a date (`2030-01-31T18:00:00Z`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
@@ -107,6 +111,8 @@ pub enum JobVerb {
     Hold,
     /// Let it go on.
     Release,
+    /// End it because its tuner has seen enough: it counts as ended well.
+    Retire,
 }
 
 impl JobVerb {
@@ -115,6 +121,7 @@ impl JobVerb {
             Self::Cancel => "cancel",
             Self::Hold => "hold",
             Self::Release => "release",
+            Self::Retire => "retire",
         }
     }
 }
@@ -126,8 +133,40 @@ fn default_tenant() -> String {
     DEFAULT_TENANT.to_owned()
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_inside(seat: &AgentSeat) -> bool {
+    *seat == AgentSeat::Inside
+}
+
 fn one() -> u32 {
     1
+}
+
+/// GPUs by the name of their model.
+pub type Quota = BTreeMap<String, u32>;
+
+/// What is to change of a tenant. What is left out stays; `null` takes a group or quota away.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TenantChange {
+    /// How much it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+    /// The group it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub group: Option<Option<String>>,
+    /// GPUs it may never exceed; models that are not named are not limited.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub limit: Option<Option<Quota>>,
+    /// GPUs it can always have back.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub guaranteed: Option<Option<Quota>>,
+}
+
+/// Tells `null` from nothing.
+#[expect(clippy::option_option, reason = "left out, taken away and set are three things")]
+fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
+    Deserialize::deserialize(from).map(Some)
 }
 
 /// What somebody wants.
@@ -146,6 +185,8 @@ pub enum Wish {
     Change(JobVerb, Target),
     /// End an app, and what is left of its jobs.
     CloseApp(AppId),
+    /// An app's agent answers an offer.
+    Bid(AppId, evenhand_core::Answer),
     /// No new leases on a node.
     Drain(NodeId),
     /// A node may be used again.
@@ -157,7 +198,12 @@ pub enum Wish {
     /// Say what is before a job, and change nothing.
     Foresee(JobId),
     /// A tenant appears, or its weight or quota changes. Its number is taken from its name if that is known.
-    ChangeTenant(Box<Tenant>),
+    ChangeTenant {
+        /// What it is called.
+        name: String,
+        /// What is to change.
+        change: TenantChange,
+    },
     /// Note that a token is about to be changed; the change itself is none of the engine's.
     NoteToken(Box<TokenChange>),
 }
@@ -170,12 +216,13 @@ impl Wish {
             Self::Try(_) => "try".to_owned(),
             Self::Change(verb, target) => format!("{} {target}", verb.name()),
             Self::CloseApp(app) => format!("close app {}", app.0),
+            Self::Bid(app, _) => format!("bid for app {}", app.0),
             Self::Drain(node) => format!("drain node {}", node.0),
             Self::Return(node) => format!("return node {}", node.0),
             Self::Foresee(job) => format!("foresee job {}", job.0),
             Self::Rehearse(choice) => format!("rehearse policy {}", choice.name),
             Self::ChangePolicy(choice) => format!("change policy to {}", choice.name),
-            Self::ChangeTenant(tenant) => format!("change tenant {}", tenant.name),
+            Self::ChangeTenant { name, .. } => format!("change tenant {name}"),
             Self::NoteToken(change) => change.told(),
         }
     }
@@ -242,6 +289,9 @@ pub enum Refusal {
     /// There is no such app.
     #[error("there is no {0}, or it is closed")]
     NoApp(AppId),
+    /// A bid that does not count.
+    #[error("the bid does not count: {0}")]
+    Bid(BidError),
     /// There is no such node.
     #[error("there is no {0}")]
     NoNode(NodeId),
@@ -352,5 +402,13 @@ mod tests {
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn left_out_and_taken_away_are_told_apart() {
+        let read = |text: &str| serde_json::from_str::<TenantChange>(text).unwrap();
+        assert!(read("{}").limit.is_none());
+        assert_eq!(read(r#"{"limit": null}"#).limit, Some(None));
+        assert!(serde_json::from_str::<TenantChange>(r#"{"wight": 2}"#).is_err());
     }
 }

@@ -7,6 +7,7 @@ use crate::book::Book;
 use crate::gantt::Gantt;
 use crate::metrics::{Fold, METRICS, ratios};
 use crate::quantile::{largest, mean};
+use crate::rounds::Rounds;
 use crate::shares::Shares;
 use crate::speeds::SpeedBook;
 use crate::timeline::Timeline;
@@ -24,8 +25,21 @@ pub struct Report {
     pub(crate) speed_book: SpeedBook,
     pub(crate) auctions: Auctions,
     pub(crate) plans: Plans,
+    /// The latest rounds, for those who watch.
+    pub(crate) rounds: Option<Rounds>,
+    /// By which clock times are told; by none, since the first submission.
+    pub(crate) clock: Option<WallClock>,
     account: Account,
     metrics: Vec<Box<dyn Fold>>,
+}
+
+/// The clock of whoever looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WallClock {
+    /// When time began, in milliseconds since 1970.
+    pub epoch_ms: u64,
+    /// How far the clock is ahead of UTC, in seconds.
+    pub offset_s: i32,
 }
 
 /// What one tenant got.
@@ -57,15 +71,22 @@ impl Report {
             speed_book: SpeedBook::default(),
             auctions: Auctions::default(),
             plans: Plans::default(),
+            rounds: None,
+            clock: None,
             account: Account::default(),
             metrics: METRICS.iter().map(|entry| (entry.fold)()).collect(),
         }
     }
 
+    /// The same for a run that goes on and is watched: the latest rounds are kept, to be looked into.
+    pub fn watching(header: &Header) -> Self {
+        Self { rounds: Some(Rounds::default()), ..Self::new(header) }
+    }
+
     /// Takes one record in, in the order of the ledger.
     pub fn take(&mut self, record: &Record) {
         self.speed_book.take(record);
-        let Self { book, timeline, shares, gantt, auctions, plans, account, metrics, .. } = self;
+        let Self { book, timeline, shares, gantt, auctions, plans, rounds, account, metrics, .. } = self;
         book.take(record, &mut |book, fact| {
             for metric in &mut *metrics {
                 metric.take(book, fact);
@@ -76,7 +97,21 @@ impl Report {
             auctions.take(book, fact);
             plans.take(book, fact);
             account.take(book, fact);
+            if let Some(rounds) = rounds {
+                rounds.take(book, account, fact);
+            }
         });
+    }
+
+    /// Tells times as a clock on the wall shows them.
+    pub fn tell_times(&mut self, clock: WallClock) {
+        self.clock = Some(clock);
+    }
+
+    /// Looks into the latest rounds: what GPUs are worth, and which properties the shares have. Costs a few solves for each
+    /// round that is new.
+    pub fn look_into_rounds(&mut self) {
+        self.rounds.iter_mut().for_each(Rounds::look);
     }
 
     /// Every reading of every registered metric, in the order of registration.

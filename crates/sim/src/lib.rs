@@ -32,7 +32,7 @@ pub use experiment::{
     Finished, Run, RunError, Semantics, Setup, SetupError, Timings, engine_for, in_parallel, simulate,
 };
 pub use faults::{Faults, Straggling};
-pub use history::{Again, History};
+pub use history::{Again, History, HistoryError, Lean};
 pub use input::InputError;
 pub use original::OriginalWorld;
 pub use recipe::{Adaptation, Recipe};

@@ -23,6 +23,8 @@ mod replay;
 mod report;
 mod restore;
 mod serve;
+mod serve_kubernetes;
+mod shadow;
 mod share;
 mod simulate;
 mod submit;
@@ -54,6 +56,7 @@ pub fn run(command: Command) -> anyhow::Result<()> {
         Command::Trace(args) => trace::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Shadow(args) => shadow::run(&args),
         Command::WhatIf(args) => whatif::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Graph(args) => graph::run(&args),

@@ -47,7 +47,7 @@ pub fn table(nodes: &[NodeRow]) -> Table {
     for row in nodes {
         let jobs: Vec<String> = row.jobs.iter().map(|job| job.0.to_string()).collect();
         table.row([
-            row.node.0.to_string(),
+            row.name.as_ref().map_or_else(|| row.node.0.to_string(), |name| format!("{} {name}", row.node.0)),
             row.model.clone(),
             health(row.health).to_owned(),
             row.gpus.to_string(),

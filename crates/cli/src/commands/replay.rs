@@ -6,12 +6,19 @@ use crate::{ledger_file, numbers, output};
 use anyhow::{Result, bail};
 use evenhand_core::{Command, Record, Time};
 use evenhand_engine::{Difference, ReplayError, replay};
+use evenhand_live::shadow::SHADOW_WORLD;
 use std::path::Path;
 
 /// Replays a ledger.
 pub fn run(args: &Replay) -> Result<()> {
     let path = &args.ledger;
     let mut ledger = ledger_file::open(path)?;
+    if ledger.header().world == SHADOW_WORLD {
+        return Err(wrong(
+            path.display(),
+            "Evenhand only watched there: no decision of its own can be replayed",
+        ));
+    }
     let engine = evenhand_sim::engine_for(ledger.header());
     let mut engine = engine.map_err(|error| wrong(path.display(), format!("line 1: {error}")))?;
     let replayed = match survive(|| replay(&mut engine, &mut ledger)) {

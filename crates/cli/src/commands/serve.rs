@@ -1,16 +1,19 @@
-//! `evenhand serve`: the scheduler as a service on this machine.
+//! `evenhand serve`: the scheduler as a service, on this machine or over an engine that is there.
 
+use super::serve_kubernetes;
 use crate::failure::wrong;
+use crate::gauges;
 use crate::live_args::{Serve, Supervise};
 use crate::{inputs, output};
 use anyhow::{Context, Result};
-use evenhand_core::{Choice, GpuId, Span};
+use evenhand_core::{Abilities, Choice, GpuId, Span};
 use evenhand_live::access::{Access, JobUsers, OWN_TOKEN_FILE, Tokens, make_own_token};
 use evenhand_live::api::{Front, Tls, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
-    Cgroups, Devices, FoundGpus, LocalRunner, Mail, Runner, Service, ServiceConfig, ServiceError, Setting,
-    SupervisorCommand, barred, find_gpus, is_root, leave_on_signals, remove_old_output,
+    Cgroups, Devices, FoundGpus, LocalRunner, Mail, MakeRunner, Runner, Service, ServiceConfig, ServiceError,
+    Setting, SlurmConfig, SlurmRunner, SupervisorCommand, barred, find_gpus, is_root, leave_on_signals,
+    remove_old_output,
 };
 use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
 use std::net::TcpListener;
@@ -28,23 +31,17 @@ pub fn run(args: &Serve) -> Result<()> {
         return output::say_json(&openapi());
     }
     let state = state_folder(args.state.as_deref())?;
-    let tls = tls(args)?;
-    let users = JobUsers::new(args.user.clone()).map_err(|error| wrong("--user", error))?;
     check_listen(args, &state)?;
-    let machines = machines(args)?;
+    if args.kubernetes {
+        return serve_kubernetes::run(args, &state);
+    }
     let setup = setup(args)?;
     let (tell, inbox) = channel();
-    let config = config(&state, machines, &setup, args, tell.clone());
-    let listener =
-        TcpListener::bind(args.listen).with_context(|| format!("{} cannot be listened at", args.listen))?;
-    let address = listener.local_addr()?;
+    let place =
+        if args.slurm { in_slurm(args, &state, tell.clone()) } else { here(args, &state, tell.clone())? };
     leave_on_signals(tell.clone())?;
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    let doors = Doors { listener, tls, requests_per_second: args.requests_per_second, users };
-    let mut service = listen(config, inbox, tell, doors)?;
-    tell_address(&state, &address.to_string())
-        .with_context(|| format!("{} cannot be written", state.display()))?;
-    output::note(&format!("listening at {scheme}://{address}, with everything in {}", state.display()));
+    let gauges_tell = tell.clone();
+    let mut service = open(args, config(&state, place, &setup, args), inbox, tell)?;
     if let Some(barred) = barred(&state).filter(|_| is_root()) {
         output::note(&format!(
             "warning: other users cannot go through {}, so their jobs cannot reach their checkpoints in {}: use --state /var/lib/evenhand",
@@ -52,15 +49,38 @@ pub fn run(args: &Serve) -> Result<()> {
             state.display()
         ));
     }
-    clean_up(state.clone(), args.keep_output)?;
+    clean_up(state, args.keep_output)?;
+    gauges::watch(args, &gauges_tell)?;
+    service.run().map_err(refused)?;
+    output::note("left in good order; jobs go on, and the next start takes them over");
+    Ok(())
+}
+
+/// Opens the service where it should listen, and says where that is.
+pub(super) fn open(
+    args: &Serve,
+    config: ServiceConfig,
+    inbox: Receiver<Mail>,
+    tell: Sender<Mail>,
+) -> Result<Service> {
+    let state = config.state.clone();
+    let tls = tls(args)?;
+    let users = JobUsers::new(args.user.clone()).map_err(|error| wrong("--user", error))?;
+    let listener =
+        TcpListener::bind(args.listen).with_context(|| format!("{} cannot be listened at", args.listen))?;
+    let address = listener.local_addr()?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let doors = Doors { listener, tls, requests_per_second: args.requests_per_second, users };
+    let service = listen(config, inbox, tell, doors)?;
+    tell_address(&state, &address.to_string())
+        .with_context(|| format!("{} cannot be written", state.display()))?;
+    output::note(&format!("listening at {scheme}://{address}, with everything in {}", state.display()));
     let token = state.join(OWN_TOKEN_FILE);
     // Clients look for a token where the state usually is.
     if args.state.is_some() && token.exists() {
         output::note(&format!("clients need: export EVENHAND_TOKEN=$(cat {})", token.display()));
     }
-    service.run().map_err(refused)?;
-    output::note("left in good order; jobs go on, and the next start takes them over");
-    Ok(())
+    Ok(service)
 }
 
 /// Where requests come in.
@@ -185,7 +205,7 @@ fn machines(args: &Serve) -> Result<FoundGpus> {
     Ok(FoundGpus { models: spec.models, nodes: spec.nodes, devices })
 }
 
-fn setup(args: &Serve) -> Result<Setup> {
+pub(super) fn setup(args: &Serve) -> Result<Setup> {
     if args.round == Span::ZERO {
         return Err(InputError::field(0, "--round", "0s", "a round takes time").into());
     }
@@ -200,20 +220,28 @@ fn setup(args: &Serve) -> Result<Setup> {
     setup.engine.grace = args.grace;
     setup.engine.crashes_max = args.retries;
     setup.engine.retry_delay = args.retry_delay;
-    // Launches fail here because of the job or of this very machine; leaving its only node out would help nobody.
-    setup.engine.launch_failures_max = u32::MAX;
+    if !args.slurm {
+        // Launches fail here because of the job or of this very machine; leaving its only node out would help nobody.
+        setup.engine.launch_failures_max = u32::MAX;
+    }
+    if args.slurm_poll == Span::ZERO {
+        return Err(InputError::field(0, "--slurm-poll", "0s", "some time must be between two looks").into());
+    }
     inputs::check(&setup, None)?;
     Ok(setup)
 }
 
-fn config(
-    state: &Path,
-    machines: FoundGpus,
-    setup: &Setup,
-    args: &Serve,
-    tell: Sender<Mail>,
-) -> ServiceConfig {
-    let FoundGpus { models, nodes, devices } = machines;
+/// What runs jobs, and on which machines.
+pub(super) struct Place {
+    pub setting: Option<Setting>,
+    pub abilities: Abilities,
+    pub name: &'static str,
+    pub make_runner: MakeRunner,
+}
+
+/// Processes on this machine.
+fn here(args: &Serve, state: &Path, tell: Sender<Mail>) -> Result<Place> {
+    let FoundGpus { models, nodes, devices } = machines(args)?;
     let folder = state.to_owned();
     let make_runner = move |origin: &Origin| -> std::io::Result<Box<dyn Runner>> {
         // This very binary, also if another was put in its place meanwhile.
@@ -226,13 +254,36 @@ fn config(
         }
         Ok(Box::new(LocalRunner::new(&folder, &origin.mark, devices, supervisor, cgroups.ok(), tell)?))
     };
+    let setting = Some(Setting { models, tenants: Vec::new(), nodes });
     let abilities = evenhand_live::LOCAL_ABILITIES;
+    Ok(Place { setting, abilities, name: "local", make_runner: Box::new(make_runner) })
+}
+
+/// Jobs of Slurm, on its nodes.
+fn in_slurm(args: &Serve, state: &Path, tell: Sender<Mail>) -> Place {
+    let folder = state.to_owned();
+    let slurm = SlurmConfig {
+        partition: args.partition.clone(),
+        run_partition: args.run_partition.clone(),
+        // As Slurm's own commands find it.
+        conf: None,
+        poll: args.slurm_poll,
+        log: Arc::new(output::note),
+    };
+    let make_runner = move |origin: &Origin| -> std::io::Result<Box<dyn Runner>> {
+        Ok(Box::new(SlurmRunner::new(&folder, &origin.mark, slurm, tell)?))
+    };
+    let abilities = evenhand_live::SLURM_ABILITIES;
+    Place { setting: None, abilities, name: "slurm", make_runner: Box::new(make_runner) }
+}
+
+pub(super) fn config(state: &Path, place: Place, setup: &Setup, args: &Serve) -> ServiceConfig {
     ServiceConfig {
         state: state.to_owned(),
-        setting: Some(Setting { models, tenants: Vec::new(), nodes }),
-        header: setup.header(abilities, "local"),
+        setting: place.setting,
+        header: setup.header(place.abilities, place.name),
         make_engine: Box::new(|header| engine_for(header).map_err(|error| error.to_string())),
-        make_runner: Box::new(make_runner),
+        make_runner: place.make_runner,
         queue_max: args.queue_max,
         keep_policy: args.policy.is_none(),
         ledger_bytes_max: args.ledger_max.map(|megabytes| u64::from(megabytes) << 20),
@@ -247,7 +298,7 @@ fn devices(cluster: &ClusterSpec) -> Devices {
 }
 
 /// A state folder that does not fit what was typed is wrong input.
-fn refused(error: ServiceError) -> anyhow::Error {
+pub(super) fn refused(error: ServiceError) -> anyhow::Error {
     match error {
         ServiceError::OtherMachines { .. } => wrong("--fake-gpus", error),
         ServiceError::OtherRules { .. } => wrong("--state", error),

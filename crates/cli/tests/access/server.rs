@@ -70,9 +70,12 @@ impl Server {
     /// In a folder that is there.
     pub fn start_at(folder: &Path, flags: &[&str]) -> Self {
         let state = folder.join("state");
-        let words = "serve --listen 127.0.0.1:0 --fake-gpus v100=4 --policy fifo --grace 1s --state";
-        let mut command: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        command.push(state.display().to_string());
+        let mut command: Vec<String> = vec!["serve".into(), "--state".into(), state.display().to_string()];
+        let usual =
+            [("--listen", "127.0.0.1:0"), ("--fake-gpus", "v100=4"), ("--policy", "fifo"), ("--grace", "1s")];
+        for (name, value) in usual.iter().filter(|(name, _)| !flags.contains(name)) {
+            command.extend([*name, *value].map(str::to_owned));
+        }
         command.extend(flags.iter().filter(|flag| **flag != NO_USER).map(|flag| (*flag).to_owned()));
         // A service that runs as root wants to know as whom jobs of tokens run that name nobody.
         let says_user = flags.iter().any(|flag| [NO_USER, "--user"].contains(flag));

@@ -46,6 +46,17 @@ pub fn envy(market: &Market, shares: &Matrix, own: &[f64]) -> Finding {
     Finding::of(worst.0, worst.1)
 }
 
+/// The envy of each party (row) of each other (column), as in [`envy`]; 0 where there is none.
+pub fn envy_matrix(market: &Market, shares: &Matrix, own: &[f64]) -> Vec<Vec<f64>> {
+    assert_shape(market, shares);
+    let lacks = |envious: usize, envied: usize| {
+        let other = in_place_of(market, shares, envious, envied);
+        if envious == envied || other <= 0.0 { 0.0 } else { (1.0 - own[envious] / other).max(0.0) }
+    };
+    let parties = market.parties();
+    (0..parties).map(|envious| (0..parties).map(|envied| lacks(envious, envied)).collect()).collect()
+}
+
 /// What one party would make of another's share, scaled to its own weight.
 fn in_place_of(market: &Market, shares: &Matrix, envious: usize, envied: usize) -> f64 {
     let scale = market.weights[envious] / market.weights[envied];

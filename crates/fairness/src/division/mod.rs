@@ -16,7 +16,7 @@ mod sharing_incentive;
 mod usable;
 
 pub use all_used::all_used;
-pub use envy_free::{envy, envy_free, envy_in_words};
+pub use envy_free::{envy, envy_free, envy_in_words, envy_matrix};
 pub use equal_throughput::equal_throughput;
 pub use finding::{Finding, Names, Property, TOLERANCE};
 pub use over_time::{pareto_over_time, sharing_incentive_over_time};

@@ -3,12 +3,14 @@
 mod bucket;
 mod change;
 mod role;
+mod sessions;
 mod tokens;
 mod users;
 mod wanted;
 
 pub use change::{TOKENS_LOG, TokenChange};
 pub use role::{Need, Role, Who};
+pub use sessions::{SESSION_MS, SESSIONS_FILE};
 pub use tokens::{
     NewToken, OWN_TOKEN_FILE, TOKENS_FILE, Token, TokenError, Tokens, add_token, make_own_token,
     revoke_token, rotate_token,
@@ -16,8 +18,9 @@ pub use tokens::{
 pub use users::{JobUsers, NoUser, UsualError};
 pub use wanted::WantedToken;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, system_ms};
 use bucket::Buckets;
+use sessions::Sessions;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +39,7 @@ pub struct Access {
     buckets: Buckets,
     clock: Clock,
     users: JobUsers,
+    sessions: Sessions,
 }
 
 impl Access {
@@ -44,12 +48,32 @@ impl Access {
         let version = version(state);
         let read = Mutex::new((version, Arc::new(Tokens::read(state)?)));
         let (buckets, clock) = (Buckets::new(requests_per_second), Clock::start());
-        Ok(Self { state: state.to_owned(), read, buckets, clock, users })
+        let sessions = Sessions::open(state);
+        Ok(Self { state: state.to_owned(), read, buckets, clock, users, sessions })
     }
 
     /// Whose secret this is, as of now. Nobody's if the tokens cannot be read.
     pub fn identify(&self, secret: &str) -> Option<Who> {
         self.tokens().identify(secret)
+    }
+
+    /// Begins a session for whoever shows a token: who they are, and what to know them by. Nothing if the token is not known.
+    pub fn begin_session(&self, secret: &str) -> Result<Option<(Who, String)>, TokenError> {
+        let tokens = self.tokens();
+        let Some(token) = tokens.shown(secret) else { return Ok(None) };
+        let session = self.sessions.begin(token, system_ms())?;
+        Ok(Some((token.bearer(), session)))
+    }
+
+    /// Whose session this is, as of now.
+    pub fn session(&self, secret: &str) -> Option<Who> {
+        let (name, made_ms) = self.sessions.find(secret, system_ms())?;
+        self.tokens().still(&name, made_ms).map(Token::bearer)
+    }
+
+    /// Ends a session.
+    pub fn end_session(&self, secret: &str) -> Result<(), TokenError> {
+        self.sessions.end(secret, system_ms())
     }
 
     fn tokens(&self) -> Arc<Tokens> {

@@ -47,6 +47,14 @@ pub struct Token {
     pub made_ms: u64,
 }
 
+impl Token {
+    /// Whoever shows it.
+    pub(super) fn bearer(&self) -> Who {
+        let Self { name, role, tenant, user, .. } = self.clone();
+        Who { name, role, tenant, user }
+    }
+}
+
 /// A token that was just made: the only time that its secret is shown.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewToken {
@@ -113,6 +121,16 @@ impl Tokens {
 
     /// Whose secret this is. Takes as long whichever it is and however much of it is right.
     pub fn identify(&self, secret: &str) -> Option<Who> {
+        self.shown(secret).map(Token::bearer)
+    }
+
+    /// The token with this name, if its secret is still the one that was made then.
+    pub(super) fn still(&self, name: &str, made_ms: u64) -> Option<&Token> {
+        self.list().find(|token| token.name == name && token.made_ms == made_ms)
+    }
+
+    /// The token whose secret this is.
+    pub(super) fn shown(&self, secret: &str) -> Option<&Token> {
         let shown = hash(secret);
         let mut found = None;
         for kept in &self.kept {
@@ -120,8 +138,7 @@ impl Tokens {
                 found = Some(&kept.token);
             }
         }
-        let Token { name, role, tenant, user, .. } = found?.clone();
-        Some(Who { name, role, tenant, user })
+        found
     }
 }
 
@@ -196,7 +213,7 @@ fn change<T>(
 }
 
 /// Puts a file in place as a whole, for its owner alone, and on disk: a token that was revoked stays so after a power cut.
-fn write_private(path: &Path, text: &[u8]) -> Result<(), TokenError> {
+pub(super) fn write_private(path: &Path, text: &[u8]) -> Result<(), TokenError> {
     let write = || -> io::Result<()> {
         let new = path.with_extension("new");
         let _ = fs::remove_file(&new);
@@ -209,7 +226,7 @@ fn write_private(path: &Path, text: &[u8]) -> Result<(), TokenError> {
     write().map_err(|source| TokenError::File { path: path.to_owned(), source })
 }
 
-fn new_secret(state: &Path) -> Result<String, TokenError> {
+pub(super) fn new_secret(state: &Path) -> Result<String, TokenError> {
     let mut bits = [0_u8; 32];
     let got = rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty());
     let failed = |source| TokenError::File { path: state.to_owned(), source };
@@ -218,7 +235,7 @@ fn new_secret(state: &Path) -> Result<String, TokenError> {
     Ok(format!("{PREFIX}{}", hex(&bits)))
 }
 
-fn hash(secret: &str) -> String {
+pub(super) fn hash(secret: &str) -> String {
     hex(&Sha256::digest(secret.as_bytes()))
 }
 
@@ -230,7 +247,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Compares without stopping at the first difference, so that the time taken tells nothing.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub(super) fn is_same(one: &[u8], other: &[u8]) -> bool {
     let differing = one.iter().zip(other).fold(0, |differing, (a, b)| differing | (a ^ b));
     std::hint::black_box(differing) == 0 && one.len() == other.len()
 }

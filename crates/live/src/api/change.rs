@@ -1,4 +1,4 @@
-//! What is done to jobs and arrays that were submitted: cancel, hold, release.
+//! What is done to jobs and arrays that were submitted: cancel, hold, release, retire.
 
 use super::jobs::target;
 use super::submit::Accepted;
@@ -26,6 +26,11 @@ pub(super) async fn hold(front: AtFront, who: Extension<Who>, name: Path<String>
 /// `POST /v1/jobs/{job}/release`.
 pub(super) async fn release(front: AtFront, who: Extension<Who>, name: Path<String>) -> Answered {
     change(front, who, name, JobVerb::Release).await
+}
+
+/// `POST /v1/jobs/{job}/retire`.
+pub(super) async fn retire(front: AtFront, who: Extension<Who>, name: Path<String>) -> Answered {
+    change(front, who, name, JobVerb::Retire).await
 }
 
 async fn change(

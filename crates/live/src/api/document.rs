@@ -87,6 +87,7 @@ fn parameter(parameter: &Parameter) -> Value {
             json!({"type": "string", "pattern": format!("^(({})?(,|$))*$", Phase::names().join("|"))})
         }
         Kind::Key => json!({"type": "string", "minLength": 1, "maxLength": KEY_MAX}),
+        Kind::Offset => json!({"type": "integer", "minimum": -57600, "maximum": 57600}),
         Kind::Page => json!({"type": "integer", "minimum": 1, "maximum": PAGE_MAX}),
     };
     let place = if parameter.is_header { "header" } else { "query" };
@@ -100,6 +101,7 @@ fn content(gives: Gives) -> Value {
         Gives::Lines => json!({"application/x-ndjson": {}}),
         Gives::Events => json!({"text/event-stream": {}}),
         Gives::Text => json!({"text/plain": {}}),
+        Gives::Markup => json!({"text/html": {}}),
     }
 }
 

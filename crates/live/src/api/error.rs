@@ -6,6 +6,7 @@ use crate::store::StoreError;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use evenhand_core::BidError;
 use serde::{Deserialize, Serialize};
 
 /// What went wrong. In JSON: `{"error": {"code", "message"}}`.
@@ -61,6 +62,8 @@ impl From<Refusal> for Trouble {
         let (status, code) = match refusal {
             Refusal::NoJob(_) | Refusal::ArrayOver(_) => (StatusCode::NOT_FOUND, "no-job"),
             Refusal::NoApp(_) => (StatusCode::NOT_FOUND, "no-app"),
+            Refusal::Bid(BidError::NotAsked) => (StatusCode::CONFLICT, "not-asked"),
+            Refusal::Bid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "bad-bid"),
             Refusal::NoNode(_) => (StatusCode::NOT_FOUND, "no-node"),
             Refusal::KeyTaken(_) => (StatusCode::CONFLICT, "key-taken"),
             Refusal::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
@@ -104,7 +107,7 @@ pub(super) async fn no_such_address() -> Trouble {
     Trouble::new(
         StatusCode::NOT_FOUND,
         "no-address",
-        "there is nothing at this address: everything is under /v1",
+        "there is nothing at this address: the dashboard is at /, everything else under /v1",
     )
 }
 

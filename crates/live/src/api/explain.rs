@@ -1,6 +1,6 @@
 //! What happened to a job and why, and what it waits for now.
 
-use super::{Front, Trouble, jobs};
+use super::{Front, Told, Trouble, jobs, told};
 use crate::access::Who;
 use crate::clock::system_ms;
 use crate::request::{Answer, Wish};
@@ -34,6 +34,9 @@ pub struct Explained {
     /// How it stands; nothing if it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub now: Option<Now>,
+    /// The same in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<Told>,
 }
 
 /// How a job stands.
@@ -137,7 +140,8 @@ pub(super) async fn explain(
         }
         Target::Array { array, members } => (members_story(&front, array, members).await?, false, None),
     };
-    Ok(Json(Explained { story, is_array, has_ended, epoch_ms, now }))
+    let told = now.as_ref().map_or_else(Vec::new, |now| told(story.job, now));
+    Ok(Json(Explained { story, is_array, has_ended, epoch_ms, now, told }))
 }
 
 async fn members_story(

@@ -1,14 +1,18 @@
 //! What every handler needs: a way to ask the engine, and a way to look into the store.
 
 use super::Trouble;
+use super::history::History;
 use super::metrics::Requests;
+use super::scene::Scene;
+use super::whatif::WhatIfs;
 use crate::access::{Access, Who};
+use crate::clock::Clock;
 use crate::request::{Answer, Asker, Refusal, Request, Wish};
 use crate::service::Vitals;
 use crate::store::{Reader, StoreError};
 use crate::world::Mail;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
@@ -34,8 +38,12 @@ pub struct Front {
     access: Access,
     watchers: Arc<Semaphore>,
     requests: Requests,
-    tenants: tokio::sync::Mutex<()>,
     trials: tokio::sync::Mutex<()>,
+    clock: Clock,
+    is_tls: AtomicBool,
+    scene: tokio::sync::Mutex<Option<Arc<Scene>>>,
+    history: History,
+    whatifs: WhatIfs,
 }
 
 impl Front {
@@ -49,9 +57,25 @@ impl Front {
     ) -> Self {
         let (waiting, idle) = (Arc::default(), Mutex::default());
         let watchers = Arc::new(Semaphore::new(WATCHERS_MAX));
-        let (requests, tenants) = (Requests::default(), tokio::sync::Mutex::default());
+        let requests = Requests::default();
         let trials = tokio::sync::Mutex::default();
-        Self { state, inbox, waiting, idle, vitals, last, access, watchers, requests, tenants, trials }
+        Self {
+            state,
+            inbox,
+            waiting,
+            idle,
+            vitals,
+            last,
+            access,
+            watchers,
+            requests,
+            trials,
+            clock: Clock::start(),
+            is_tls: AtomicBool::new(false),
+            scene: tokio::sync::Mutex::default(),
+            history: History::default(),
+            whatifs: WhatIfs::default(),
+        }
     }
 
     /// A pair to tell the front how far the ledger is.
@@ -123,14 +147,34 @@ impl Front {
         &self.requests
     }
 
-    /// Held by whoever reads a tenant in order to change it.
-    pub(super) async fn tenants_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.tenants.lock().await
-    }
-
     /// Held by whoever tries a submission out: each costs a decision, and however many are asked for, others have their turn in between.
     pub(super) async fn trials_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.trials.lock().await
+    }
+
+    /// How long the service has been up; for the age of what is kept.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    pub(super) fn speaks_tls(&self, is_tls: bool) {
+        self.is_tls.store(is_tls, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_tls(&self) -> bool {
+        self.is_tls.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn scene(&self) -> &tokio::sync::Mutex<Option<Arc<Scene>>> {
+        &self.scene
+    }
+
+    pub(super) fn history(&self) -> &History {
+        &self.history
+    }
+
+    pub(super) fn whatifs(&self) -> &WhatIfs {
+        &self.whatifs
     }
 
     pub(super) fn state(&self) -> &std::path::Path {

@@ -1,16 +1,22 @@
 //! What every request passes before its handler: who is it, may they, not too fast, and a body of bounded size that arrives in time.
 
-use super::table::Route;
+use super::table::{Route, Verb};
 use super::{Front, Trouble};
 use crate::access::{Need, Who};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The cookie of a session.
+pub(super) const SESSION_COOKIE: &str = "evenhand_session";
+
+/// What a page says when it changes something.
+pub(super) const PAGE_HEADER: &str = "evenhand-page";
 
 /// How long a body may take to arrive.
 pub(super) const BODY_TIME_MAX: Duration = Duration::from_secs(10);
@@ -43,7 +49,7 @@ async fn check(gate: &Gate, request: Request) -> Result<Request, Trouble> {
     let need = gate.route.need;
     let access = gate.front.access();
     // Whatever is shown where nothing is needed is not looked at: health is told to anybody.
-    let who = if need == Need::Nothing { None } else { Some(bearer(&gate.front, request.headers())?) };
+    let who = if need == Need::Nothing { None } else { Some(asker(gate, request.headers())?) };
     if !need.is_met_by(who.as_ref()) {
         let name = who.as_ref().map_or("", |who| &who.name);
         let message = format!("the token `{name}` may not do this: {} is needed", need.told());
@@ -57,8 +63,46 @@ async fn check(gate: &Gate, request: Request) -> Result<Request, Trouble> {
     Ok(request)
 }
 
+/// Who asks: by a token, or from a page by its session.
+fn asker(gate: &Gate, headers: &HeaderMap) -> Result<Who, Trouble> {
+    let session = session_of(headers).filter(|_| !headers.contains_key(AUTHORIZATION));
+    let Some(session) = session else { return bearer(&gate.front, headers) };
+    if gate.route.verb != Verb::Get && !is_from_page(headers) {
+        let message =
+            format!("whoever changes something from a page says so: the header {PAGE_HEADER} is missing");
+        return Err(Trouble::new(StatusCode::FORBIDDEN, "not-from-page", message));
+    }
+    if !is_from_here(headers) {
+        return Err(Trouble::new(
+            StatusCode::FORBIDDEN,
+            "not-from-page",
+            "another site's page may ask nothing here",
+        ));
+    }
+    let who = gate.front.access().session(session);
+    who.ok_or_else(|| Trouble::no_token("this session is over: sign in again"))
+}
+
+/// Whether a request says that it is from a page: no other site's page can say that unless this service lets it, which it never does.
+pub(super) fn is_from_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(PAGE_HEADER)
+}
+
+/// Whether a browser says that another site made it ask.
+pub(super) fn is_from_here(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
+    site.is_none_or(|site| ["same-origin", "none"].contains(&site))
+}
+
+/// What a page knows its bearer by.
+pub(super) fn session_of(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == SESSION_COOKIE).map(|(_, value)| value)
+}
+
 /// Whose token the request shows.
-fn bearer(front: &Front, headers: &HeaderMap) -> Result<Who, Trouble> {
+pub(super) fn bearer(front: &Front, headers: &HeaderMap) -> Result<Who, Trouble> {
     let shown = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let Some((scheme, secret)) = shown.and_then(|value| value.split_once(' ')) else {
         return Err(Trouble::no_token("a token is needed: Authorization: Bearer TOKEN"));

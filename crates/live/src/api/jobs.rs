@@ -24,7 +24,9 @@ pub(super) struct Listing {
     name: Option<String>,
     array: Option<String>,
     app: Option<String>,
+    search: Option<String>,
     after: Option<u64>,
+    before: Option<u64>,
     limit: Option<usize>,
 }
 
@@ -47,20 +49,22 @@ pub(super) async fn list(
         return Err(Trouble::invalid(format!("limit is {limit}: 1 to {PAGE_MAX} are allowed")));
     }
     let after = super::within_store("after", listing.after)?.map(JobId);
-    let nobody = || Ok(Json(Page { jobs: Vec::new(), next_after: None }));
-    let tenant = match (who.tenant.clone(), listing.tenant) {
+    let before = super::within_store("before", listing.before)?.map(JobId);
+    let nobody = || Ok(Json(Page { jobs: Vec::new(), next_after: None, next_before: None }));
+    let tenant = match (who.tenant.clone(), listing.tenant.clone()) {
         // Others' jobs are not there for a tenant.
         (Some(own), Some(other)) if own != other => return nobody(),
         (own, asked) => own.or(asked),
     };
-    let array = match listing.array {
+    let array = match listing.array.clone() {
         None => None,
         Some(name) => match target(&front, &who, name).await {
             Ok(Target::Array { array, .. }) => Some(array),
             _ => return nobody(),
         },
     };
-    let filter = JobFilter { phases, tenant, name: listing.name, array, app: listing.app, after };
+    let Listing { name, app, search, .. } = listing;
+    let filter = JobFilter { phases, tenant, name, array, app, search, after, before };
     front.look(move |reader| reader.jobs(&filter, limit)).await.map(Json)
 }
 

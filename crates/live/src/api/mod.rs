@@ -1,11 +1,13 @@
-//! The service over HTTP: one file per noun, everything under `/v1`, every address in one [table](ROUTES).
+//! The service over HTTP: one file per noun, everything but the dashboard under `/v1`, every address in one [table](ROUTES).
 //!
 //! Handlers never touch the engine. Whatever changes something is a [`Request`](crate::Request) that waits in the engine's inbox, of which only so many may
 //! be there at a time; whatever only looks reads the store on a connection of its own. Before a handler sees a request, its gate has asked who it is.
 
+mod agents;
 mod apps;
 mod audit;
 mod change;
+mod cluster;
 mod document;
 mod error;
 mod events;
@@ -13,21 +15,32 @@ mod explain;
 mod front;
 mod gate;
 mod health;
+mod history;
 mod jobs;
 mod ledger;
 mod listen;
 mod metrics;
 mod nodes;
 mod output;
+mod page;
 mod policies;
+mod pulse;
+mod rounds;
+mod scene;
 mod schemas;
+mod session;
 mod submit;
 mod table;
 mod tenants;
+mod timeline;
 mod tls;
 mod tokens;
 mod trial;
+mod whatif;
+mod words;
 
+pub use crate::request::{Quota, TenantChange};
+pub use agents::{AgentOffer, Offered};
 pub use apps::AppList;
 pub use audit::AskedPage;
 pub use document::openapi;
@@ -40,10 +53,11 @@ pub use output::NEXT_HEADER;
 pub use policies::{Change, DryRun, ParameterRow, PolicyList, PolicyRow, PolicySettings};
 pub use submit::{Accepted, AcceptedBatch, WantedBatch};
 pub use table::{Gives, Kind, Parameter, ROUTES, Route, Verb};
-pub use tenants::{Quota, TenantChange, TenantList, TenantRow};
+pub use tenants::{TenantList, TenantRow};
 pub use tls::{Tls, TlsError, read_certificates};
 pub use tokens::{Nothing, TokenList};
 pub use trial::{Outlook, Trial, TrialJob};
+pub use words::{Told, Word, told};
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
@@ -98,6 +112,7 @@ pub fn serve(front: Arc<Front>, listener: TcpListener, tls: Option<Tls>) -> io::
         .thread_name("http")
         .enable_all()
         .build()?;
+    front.speaks_tls(tls.is_some());
     runtime.block_on(async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         listen::listen(listener, tls, routes(front)).await

@@ -17,6 +17,9 @@ use std::sync::Arc;
 pub struct NodeRow {
     /// Its number.
     pub node: NodeId,
+    /// What the engine calls it in which jobs run, if that is one outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The model of its GPUs.
     pub model: String,
     /// Whether it may be used.
@@ -59,6 +62,7 @@ fn row(fleet: &Fleet, node: &Node, holders: &[Holder]) -> NodeRow {
     }
     NodeRow {
         node: node.id,
+        name: node.name.as_deref().map(str::to_owned),
         model: fleet.model_of(node).to_owned(),
         health: node.health,
         gpus: u32::from(node.gpus),

@@ -36,7 +36,7 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
             "steps_per_second": {"type": ["number", "null"], "minimum": 1e-6, "maximum": 1e9},
             "after": {"type": "array", "items": {"type": ["integer", "string"], "minimum": 0}},
             "after_any": {"type": "array", "items": {"type": ["integer", "string"], "minimum": 0}},
-            "app": {"type": ["string", "null"], "minLength": 1, "maxLength": 128}, "deadline": {"type": ["string", "null"]}, "array": {"type": ["string", "null"]},
+            "app": {"type": ["string", "null"], "minLength": 1, "maxLength": 128}, "agent": {"type": "string", "enum": ["inside", "outside"]}, "deadline": {"type": ["string", "null"]}, "array": {"type": ["string", "null"]},
             "argv": {"type": "array", "minItems": 1, "prefixItems": [{"type": "string", "minLength": 1, "pattern": "^[^\\u0000]*$"}],
                 "items": {"type": "string", "pattern": "^[^\\u0000]*$"}},
             "environment": {"type": "object", "propertyNames": {"minLength": 1, "pattern": "^[^=\\u0000]+$"},
@@ -89,6 +89,23 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
             "apps": {"type": "array", "items": {"$ref": "#/components/schemas/App"}}}}"##,
     ),
     (
+        "Offered",
+        r#"{"type": "object", "required": ["app"], "properties": {"app": {"type": "integer"}, "offer": {"type": "object",
+            "required": ["version", "round", "lease_ms", "reply_by_unix_ms", "models", "nodes"], "properties": {"version": {"type": "integer"},
+            "round": {"type": "integer"}, "lease_ms": {"type": "integer"}, "reply_by_unix_ms": {"type": "integer"},
+            "models": {"type": "array", "items": {"type": "string"}}, "nodes": {"type": "array", "items": {"type": "object",
+            "required": ["node", "rack", "model", "gpus"]}}}}}}"#,
+    ),
+    (
+        "Bid",
+        r#"{"type": "object", "required": ["version", "round", "rows"], "properties": {"version": {"type": "integer", "minimum": 1, "maximum": 1},
+            "round": {"type": "integer", "minimum": 0}, "rows": {"type": "array", "minItems": 1, "maxItems": 64, "items": {"type": "object",
+            "required": ["rho"], "properties": {"rho": {"type": "number", "exclusiveMinimum": 0}, "parts": {"type": "array", "maxItems": 16,
+            "items": {"type": "object", "required": ["model", "gang", "gangs", "span"], "properties": {"model": {"type": "integer", "minimum": 0},
+            "gang": {"type": "integer", "minimum": 1}, "gangs": {"type": "integer", "minimum": 1},
+            "span": {"type": "string", "enum": ["socket", "node", "rack", "cluster"]}}}}}}}}}"#,
+    ),
+    (
         "JobRow",
         r#"{"type": "object", "required": ["id", "tenant", "priority", "gpus", "phase", "submitted_ms", "starts", "crashes", "steps", "attained_ms"],
             "properties": {"id": {"type": "integer"}, "name": {"type": "string"}, "tenant": {"type": "string"},
@@ -102,7 +119,7 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
     (
         "Page",
         r##"{"type": "object", "required": ["jobs"], "properties": {
-            "jobs": {"type": "array", "items": {"$ref": "#/components/schemas/JobRow"}}, "next_after": {"type": "integer"}}}"##,
+            "jobs": {"type": "array", "items": {"$ref": "#/components/schemas/JobRow"}}, "next_after": {"type": "integer"}, "next_before": {"type": "integer"}}}"##,
     ),
     (
         "Explanation",
@@ -113,9 +130,77 @@ pub(super) const SCHEMAS: &[(&str, &str)] = &[
             "usable": {"type": "integer"}, "free": {"type": "integer"}, "start": {"type": "object"}, "finish": {"type": "object"},
             "promised_s": {"type": "number"}, "before": {"type": "integer"}, "holders_count": {"type": "integer"},
             "holders": {"type": "array", "items": {"type": "object", "required": ["job", "gpus", "why"]}},
-            "shares": {"type": "array", "items": {"type": "object", "required": ["tenant", "held", "share"]}}}}, "lines": {"type": "array",
+            "shares": {"type": "array", "items": {"type": "object", "required": ["tenant", "held", "share"]}}}}, "told": {"type": "array", "items": {"type": "object", "required": ["label", "words"]}}, "lines": {"type": "array",
             "items": {"type": "object", "required": ["at_s", "text", "times"], "properties": {"at_s": {"type": "number"},
             "text": {"type": "string"}, "times": {"type": "integer"}}}}}}"#,
+    ),
+    (
+        "SignIn",
+        r#"{"type": "object", "required": ["token"], "additionalProperties": false, "properties": {"token": {"type": "string"}}}"#,
+    ),
+    (
+        "Session",
+        r#"{"type": "object", "required": ["signed_in"], "properties": {"signed_in": {"type": "boolean"}, "name": {"type": "string"},
+            "role": {"type": "string", "enum": ["read-only", "tenant", "operator", "admin"]}, "tenant": {"type": "string"}}}"#,
+    ),
+    (
+        "ClusterGlance",
+        r#"{"type": "object", "required": ["record", "epoch_ms", "now_ms", "status", "version", "policy", "jobs", "gpus", "held", "shared", "free",
+            "closed", "models", "tenants", "nodes", "groups", "by_rack"], "properties": {"record": {"type": "integer"}, "epoch_ms": {"type": "integer"},
+            "now_ms": {"type": "integer"}, "status": {"type": "string", "enum": ["ok", "mending"]}, "version": {"type": "string"}, "policy": {"type": "object"},
+            "jobs": {"type": "object", "additionalProperties": {"type": "integer"}}, "gpus": {"type": "integer"}, "held": {"type": "integer"},
+            "shared": {"type": "integer"}, "free": {"type": "integer"}, "closed": {"type": "integer"}, "models": {"type": "array", "items": {"type": "object"}},
+            "tenants": {"type": "array", "items": {"type": "object", "required": ["name", "colour", "held", "share", "running", "waiting"]}},
+            "nodes": {"type": "integer"}, "by_rack": {"type": "boolean"}, "groups": {"type": "array", "items": {"type": "object",
+            "required": ["name", "first", "nodes", "models", "closed_nodes", "gpus", "held", "shared", "free", "closed", "holders"]}}}}"#,
+    ),
+    (
+        "NodeWindow",
+        r#"{"type": "object", "required": ["record", "tenants", "nodes"], "properties": {"record": {"type": "integer"}, "next_from": {"type": "integer"},
+            "tenants": {"type": "array", "items": {"type": "string"}}, "nodes": {"type": "array", "items": {"type": "object",
+            "required": ["node", "name", "rack", "model", "health", "gpus", "jobs"]}}}}"#,
+    ),
+    (
+        "JobTimeline",
+        r##"{"type": "object", "required": ["epoch_ms", "now_ms", "job", "leases", "regimes", "neighbours"], "properties": {
+            "epoch_ms": {"type": "integer"}, "now_ms": {"type": "integer"}, "job": {"$ref": "#/components/schemas/JobRow"},
+            "steps_total": {"type": "number"}, "leases": {"type": "array", "items": {"type": "object",
+            "required": ["lease", "from_ms", "gpus", "gpus_count", "models", "why"]}}, "regimes": {"type": "array", "items": {"type": "object"}},
+            "neighbours": {"type": "array", "items": {"type": "object", "required": ["gpus"]}}}}"##,
+    ),
+    (
+        "RoundRow",
+        r#"{"type": "object", "required": ["record", "round", "at_ms", "occasion", "active", "running", "kept", "due", "starts", "stops", "quality",
+            "troubled"], "properties": {"record": {"type": "integer"}, "round": {"type": "integer"}, "at_ms": {"type": "integer"},
+            "occasion": {"type": "string", "enum": ["regular", "early", "bids"]}, "quality": {"type": "string"}, "troubled": {"type": "boolean"}}}"#,
+    ),
+    (
+        "RoundPage",
+        r##"{"type": "object", "required": ["epoch_ms", "rounds"], "properties": {"epoch_ms": {"type": "integer"},
+            "rounds": {"type": "array", "items": {"$ref": "#/components/schemas/RoundRow"}}, "next_before": {"type": "integer"}}}"##,
+    ),
+    (
+        "RoundSeen",
+        r##"{"type": "object", "allOf": [{"$ref": "#/components/schemas/RoundRow"}], "required": ["epoch_ms", "event", "started", "stopped", "waits",
+            "owed", "promises", "promises_in_time", "troubles"]}"##,
+    ),
+    (
+        "WantedWhatIf",
+        r#"{"type": "object", "required": ["policies"], "additionalProperties": false, "properties": {
+            "policies": {"type": "array", "minItems": 1, "maxItems": 12, "items": {"type": "string"}},
+            "since_s": {"type": ["integer", "null"], "minimum": 1, "maximum": 9223372036854775}}}"#,
+    ),
+    (
+        "WhatIf",
+        r#"{"type": "object", "required": ["id", "state", "policies", "who", "asked_ms", "progress", "command", "told"], "properties": {
+            "id": {"type": "integer"}, "state": {"type": "string", "enum": ["waits", "runs", "done", "failed", "cancelled"]},
+            "policies": {"type": "array", "items": {"type": "string"}}, "since_s": {"type": "integer"}, "who": {"type": "string"},
+            "asked_ms": {"type": "integer"}, "progress": {"type": "number"}, "command": {"type": "string"},
+            "told": {"type": "array", "items": {"type": "string"}}, "runs": {"type": "array"}}}"#,
+    ),
+    (
+        "WhatIfs",
+        r##"{"type": "object", "required": ["whatifs"], "properties": {"whatifs": {"type": "array", "items": {"$ref": "#/components/schemas/WhatIf"}}}}"##,
     ),
     (
         "TenantChange",
@@ -194,7 +279,7 @@ mod tests {
     #[test]
     fn a_submission_with_everything_in_it_has_just_the_fields_of_its_schema() {
         let full = r#"{"name": "n", "tenant": "t", "gpus": 1, "models": ["m"], "priority": 1, "steps": 1, "steps_per_second": 1, "after": [1],
-            "after_any": ["x"], "app": "a", "deadline": "2h", "array": "0-9",
+            "after_any": ["x"], "app": "a", "agent": "outside", "deadline": "2h", "array": "0-9",
             "argv": ["x"], "environment": {"A": "b"}, "folder": "/", "limits": {"memory_bytes": 1, "cpu_s": 1, "open_files": 1}}"#;
         let wanted: crate::Wanted = serde_json::from_str(full).unwrap();
         let written = serde_json::to_value(&wanted).unwrap();

@@ -2,8 +2,9 @@
 //! forget one. A new route is a line here.
 
 use super::{
-    BATCH_BYTES_MAX, BODY_BYTES_MAX, Front, apps, audit, change, document, events, explain, health, jobs,
-    ledger, metrics, nodes, output, policies, submit, tenants, tokens, trial,
+    BATCH_BYTES_MAX, BODY_BYTES_MAX, Front, agents, apps, audit, change, cluster, document, events, explain,
+    health, history, jobs, ledger, metrics, nodes, output, page, policies, pulse, rounds, session, submit,
+    tenants, timeline, tokens, trial, whatif,
 };
 use crate::access::Need;
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -53,6 +54,8 @@ pub enum Kind {
     Count,
     /// How much a page holds.
     Page,
+    /// Seconds ahead of UTC.
+    Offset,
     /// Phases of jobs, separated by commas.
     Phases,
     /// A client's own name for a submission.
@@ -85,6 +88,8 @@ pub enum Gives {
     Events,
     /// Text that Prometheus reads.
     Text,
+    /// What a browser shows.
+    Markup,
 }
 
 type Make = fn(MethodFilter) -> MethodRouter<Arc<Front>>;
@@ -148,7 +153,8 @@ impl Route {
     pub fn errors(&self) -> BTreeSet<u16> {
         // Too fast, the service's own fault, and nothing can be recorded now.
         let mut errors = BTreeSet::from([429, 500, 503]);
-        if self.need != Need::Nothing {
+        // Whoever shows something to be let in may be refused too.
+        if self.need != Need::Nothing || self.takes.is_some() {
             errors.extend([401, 403]);
         }
         if self.path_parameters().next().is_some() {
@@ -221,7 +227,9 @@ const LISTING: &[Parameter] = &[
     text("name", "Only jobs of this name"),
     text("array", "Only jobs of this array, by number or name"),
     text("app", "Only jobs of this app"),
+    text("search", "Only jobs whose name contains this, or whose number it is"),
     count("after", "Only jobs after this number"),
+    count("before", "Only jobs before this number, the latest first"),
     page("Jobs at most"),
 ];
 
@@ -233,7 +241,21 @@ const PART: &[Parameter] = &[
     ),
 ];
 
+const WINDOW: &[Parameter] = &[count("from", "From this node on"), page("Nodes at most, up to 256")];
+
+const CLOCK: &[Parameter] = &[Parameter {
+    name: "offset_s",
+    is_header: false,
+    kind: Kind::Offset,
+    summary: "How far the clock of whoever looks is ahead of UTC, in seconds",
+}];
+
+const ROUNDS: &[Parameter] = &[count("before", "Only rounds before this record"), page("Rounds at most")];
+
 const CLOSED: &[Parameter] = &[text("all", "true: closed ones too")];
+
+const WAITING: &[Parameter] =
+    &[count("wait_ms", "How long to wait for an offer, in milliseconds; 30000 at most")];
 
 const WATCHING: &[Parameter] = &[
     count("after", "Only records after this number; only new ones if nothing is said"),
@@ -245,6 +267,11 @@ const PAGING: &[Parameter] = &[count("after", "Only entries after this number"),
 /// Every route.
 #[rustfmt::skip]
 pub const ROUTES: &[Route] = &[
+    get("/", Need::Nothing, "The dashboard", |at| on(at, page::first)).gives(Gives::Markup),
+    get("/ui/{file}", Need::Nothing, "What the dashboard is made of", |at| on(at, page::file)).gives(Gives::Bytes),
+    get("/v1/session", Need::Nothing, "Who asks, if that is known", |at| on(at, session::look)).json("Session"),
+    post("/v1/session", Need::Nothing, "Signs a page in: its session is a cookie", |at| on(at, session::sign_in)).takes("SignIn").json("Session"),
+    delete("/v1/session", Need::Nothing, "Signs a page out", |at| on(at, session::leave)).json("Session"),
     get("/v1/health", Need::Nothing, "How the service is", |at| on(at, health::health)).json("Health"),
     get("/v1/openapi.json", Need::Look, "This document", |at| on(at, document::document)).json("Anything"),
     get("/v1/jobs", Need::Look, "Lists jobs by number, a page at a time", |at| on(at, jobs::list)).with(LISTING).json("Page"),
@@ -256,11 +283,26 @@ pub const ROUTES: &[Route] = &[
     post("/v1/jobs/{job}/cancel", Need::Work, "Ends a job or array", |at| on(at, change::cancel)).json("Accepted"),
     post("/v1/jobs/{job}/hold", Need::Work, "Stops a job or array and keeps it", |at| on(at, change::hold)).json("Accepted"),
     post("/v1/jobs/{job}/release", Need::Work, "Lets a job or array go on", |at| on(at, change::release)).json("Accepted"),
+    post("/v1/jobs/{job}/retire", Need::Work, "Ends a job or array of which its tuner has seen enough; it counts as ended well", |at| on(at, change::retire)).json("Accepted"),
     get("/v1/jobs/{job}/explain", Need::Look, "What happened to a job, and why", |at| on(at, explain::explain)).json("Explanation"),
+    get("/v1/jobs/{job}/timeline", Need::Look, "A job's leases, and how far it is", |at| on(at, timeline::timeline)).json("JobTimeline"),
     get("/v1/jobs/{job}/output", Need::Look, "The last of what a job printed", |at| on(at, output::output)).with(PART).gives(Gives::Bytes),
     get("/v1/apps", Need::Look, "Lists apps", |at| on(at, apps::list)).with(CLOSED).json("Apps"),
     post("/v1/apps/{app}/close", Need::Work, "Ends an app and what is left of its jobs", |at| on(at, apps::close)).json("App"),
+    get("/v1/apps/{app}/offer", Need::Work, "The GPUs that an app's agent is asked to bid for; waits for an offer if there is none", |at| on(at, agents::offer)).with(WAITING).json("Offered"),
+    post("/v1/apps/{app}/bid", Need::Work, "An app's agent answers an offer", |at| on(at, agents::bid)).takes("Bid").json("Anything"),
     get("/v1/events", Need::Look, "The ledger as it grows", |at| on(at, events::watch)).with(WATCHING).gives(Gives::Events),
+    get("/v1/pulse", Need::Look, "That something happened, at most once a second", |at| on(at, pulse::pulse)).gives(Gives::Events),
+    get("/v1/cluster", Need::Look, "The cluster at a glance; others than a tenant are told it together", |at| on(at, cluster::glance)).json("ClusterGlance"),
+    get("/v1/cluster/nodes", Need::Look, "Nodes GPU by GPU, a page at a time", |at| on(at, cluster::nodes)).with(WINDOW).json("NodeWindow"),
+    get("/v1/figures/{figure}", Need::Look, "A picture of what happened so far, as markup", |at| on(at, history::figure)).with(CLOCK).gives(Gives::Markup),
+    get("/v1/rounds", Need::LookAround, "Lists decisions, the latest first", |at| on(at, rounds::list)).with(ROUNDS).json("RoundPage"),
+    get("/v1/rounds/{record}", Need::LookAround, "One decision: its plan, its certificate, what changed", |at| on(at, rounds::one)).json("RoundSeen"),
+    get("/v1/whatifs", Need::LookAround, "Lists runs of the history under other policies", |at| on(at, whatif::list)).json("WhatIfs"),
+    post("/v1/whatifs", Need::Operate, "Runs the history again under other policies, in the background", |at| on(at, whatif::begin)).takes("WantedWhatIf").json("WhatIf").done(&[201]),
+    get("/v1/whatifs/{whatif}", Need::LookAround, "How such a run is, and what it comes to", |at| on(at, whatif::one)).json("WhatIf"),
+    get("/v1/whatifs/{whatif}/figures", Need::LookAround, "Its pictures, as markup", |at| on(at, whatif::figures)).gives(Gives::Markup),
+    delete("/v1/whatifs/{whatif}", Need::Operate, "Ends such a run, or forgets it", |at| on(at, whatif::cancel)).json("WhatIf"),
     get("/v1/ledger", Need::LookAround, "The whole ledger", |at| on(at, ledger::export)).gives(Gives::Lines),
     get("/v1/nodes", Need::LookAround, "Lists nodes and what runs on them", |at| on(at, nodes::list)).json("Nodes"),
     post("/v1/nodes/{node}/drain", Need::Operate, "Lets nothing new start on a node", |at| on(at, nodes::drain)).json("Anything"),

@@ -2,22 +2,16 @@
 
 use super::{Front, Trouble};
 use crate::access::Who;
-use crate::request::Wish;
+use crate::request::{Quota, TenantChange, Wish};
 use crate::service::Fleet;
 use crate::store::{Holder, Phase, Reader, Usage};
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::{Extension, Json};
-use evenhand_core::{GpuCount, ModelIndex, PerModel, Tenant, TenantId, Tenants, Weight, nearest};
-use serde::{Deserialize, Deserializer, Serialize};
+use evenhand_core::{GpuCount, PerModel, Tenant, TenantId, Tenants};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// GPUs by the name of their model.
-pub type Quota = BTreeMap<String, u32>;
-
-/// Weights that may be given: sums and parts of them stay far from where numbers end.
-const WEIGHTS: (f64, f64) = (1e-6, 1e6);
 
 /// A tenant, as lists show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,30 +52,6 @@ pub struct TenantList {
     pub tenants: Vec<TenantRow>,
 }
 
-/// What is to change of a tenant. What is left out stays; `null` takes a group or quota away.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TenantChange {
-    /// How much it counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weight: Option<f64>,
-    /// The group it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
-    pub group: Option<Option<String>>,
-    /// GPUs it may never exceed; models that are not named are not limited.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
-    pub limit: Option<Option<Quota>>,
-    /// GPUs it can always have back.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
-    pub guaranteed: Option<Option<Quota>>,
-}
-
-/// Tells `null` from nothing.
-#[expect(clippy::option_option, reason = "left out, taken away and set are three things")]
-fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
-    Deserialize::deserialize(from).map(Some)
-}
-
 /// `GET /v1/tenants`.
 pub(super) async fn list(State(front): State<Arc<Front>>) -> Result<Json<TenantList>, Trouble> {
     Ok(Json(TenantList { tenants: all(&front).await? }))
@@ -91,8 +61,7 @@ async fn all(front: &Arc<Front>) -> Result<Vec<TenantRow>, Trouble> {
     let look = |reader: &Reader| Ok((reader.tenants()?, reader.usage()?, reader.holders()?));
     let (tenants, usage, holders) = front.look(look).await?;
     let fleet = front.vitals().fleet();
-    let with_work = usage.iter().filter(|usage| !usage.phase.is_end()).map(|usage| usage.tenant.as_str());
-    let shares = shares(&tenants, &with_work.collect());
+    let shares = shares_of(&tenants, &usage);
     Ok(tenants
         .iter()
         .map(|tenant| row(tenant, &tenants, shares[&tenant.id], &usage, &holders, &fleet))
@@ -133,6 +102,12 @@ fn row(
     }
 }
 
+/// The part of each tenant by weight among those that have work by this count of jobs.
+pub(super) fn shares_of(tenants: &[Tenant], usage: &[Usage]) -> BTreeMap<TenantId, f64> {
+    let with_work = usage.iter().filter(|usage| !usage.phase.is_end()).map(|usage| usage.tenant.as_str());
+    shares(tenants, &with_work.collect())
+}
+
 /// The part of each tenant by weight among those with work.
 fn shares(tenants: &[Tenant], with_work: &BTreeSet<&str>) -> BTreeMap<TenantId, f64> {
     let mut table = Tenants::default();
@@ -157,71 +132,15 @@ pub(super) async fn change(
     body: Result<Json<TenantChange>, JsonRejection>,
 ) -> Result<Json<TenantRow>, Trouble> {
     let Json(change) = body.map_err(|error| Trouble::new(error.status(), "invalid", error.body_text()))?;
-    // Of two changes at once, the second must build on the first.
-    let _turn = front.tenants_turn().await;
-    let tenants = front.look(Reader::tenants).await?;
-    let tenant = changed(&name, &change, &tenants, &front.vitals().fleet())?;
-    front.ask(&who, Wish::ChangeTenant(Box::new(tenant))).await?;
+    front.ask(&who, Wish::ChangeTenant { name: name.clone(), change }).await?;
     let row = all(&front).await?.into_iter().find(|row| row.name == name);
     row.map(Json).ok_or_else(|| Trouble::invalid(format!("tenant {name} did not come to be")))
-}
-
-/// The tenant as it should be.
-fn changed(name: &str, change: &TenantChange, tenants: &[Tenant], fleet: &Fleet) -> Result<Tenant, Trouble> {
-    let known = tenants.iter().find(|tenant| tenant.name == name).cloned();
-    let mut tenant = known.unwrap_or_else(|| Tenant::new(TenantId(tenants.len() as u32), name));
-    if let Some(weight) = change.weight {
-        let wrong =
-            || Trouble::invalid(format!("weight is {weight}: {} to {} are allowed", WEIGHTS.0, WEIGHTS.1));
-        let weight = Some(weight).filter(|weight| (WEIGHTS.0..=WEIGHTS.1).contains(weight));
-        tenant.weight = weight.and_then(|weight| Weight::new(weight).ok()).ok_or_else(wrong)?;
-    }
-    if let Some(group) = &change.group {
-        tenant.parent = group.as_ref().map(|group| parent(&tenant, group, tenants)).transpose()?;
-    }
-    if let Some(limit) = &change.limit {
-        tenant.limit = limit.as_ref().map(|limit| quota("limit", limit, u32::MAX, fleet)).transpose()?;
-    }
-    if let Some(guaranteed) = &change.guaranteed {
-        let read = |guaranteed| quota("guaranteed", guaranteed, 0, fleet);
-        tenant.guaranteed = guaranteed.as_ref().map(read).transpose()?;
-    }
-    Ok(tenant)
-}
-
-fn parent(tenant: &Tenant, group: &str, tenants: &[Tenant]) -> Result<TenantId, Trouble> {
-    let Some(found) = tenants.iter().find(|other| other.name == group) else {
-        let known: Vec<&str> = tenants.iter().map(|other| other.name.as_str()).collect();
-        let near = nearest(group, &known).map_or_else(
-            || "; make it first, like a tenant".to_owned(),
-            |near| format!("; did you mean {near}?"),
-        );
-        return Err(Trouble::invalid(format!("group is {group}: there is no such tenant{near}")));
-    };
-    let mut table = Tenants::default();
-    tenants.iter().cloned().for_each(|tenant| table.put(tenant));
-    if table.lineage(found.id).any(|member| member.id == tenant.id) {
-        return Err(Trouble::invalid(format!("group is {group}: a group cannot contain itself")));
-    }
-    Ok(found.id)
-}
-
-fn quota(field: &str, quota: &Quota, otherwise: u32, fleet: &Fleet) -> Result<PerModel<GpuCount>, Trouble> {
-    let mut counts = PerModel::all(GpuCount(otherwise));
-    for (name, count) in quota {
-        let Some(at) = fleet.models.iter().position(|model| model.name == *name) else {
-            let known: Vec<&str> = fleet.models.iter().map(|model| model.name.as_str()).collect();
-            let known = known.join(", ");
-            return Err(Trouble::invalid(format!("{field} has {name}: this cluster has {known}")));
-        };
-        counts[ModelIndex(at as u16)] = GpuCount(*count);
-    }
-    Ok(counts)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenhand_core::Weight;
 
     fn tenant(id: u32, parent: Option<u32>, weight: f64) -> Tenant {
         let name = format!("t{id}");
@@ -240,21 +159,5 @@ mod tests {
         assert_eq!(shares(&["t0", "t2", "t3"]), [25, 75, 25, 50]);
         assert_eq!(shares(&["t0", "t2"]), [25, 75, 75, 0]);
         assert_eq!(shares(&["t0"]), [100, 0, 0, 0]);
-    }
-
-    #[test]
-    fn a_group_that_would_contain_itself_is_refused() {
-        let tenants = [tenant(0, None, 1.0), tenant(1, Some(0), 1.0)];
-        assert!(parent(&tenants[0], "t1", &tenants).is_err());
-        assert!(parent(&tenants[0], "t0", &tenants).is_err());
-        assert!(parent(&tenants[1], "t0", &tenants).is_ok());
-    }
-
-    #[test]
-    fn left_out_and_taken_away_are_told_apart() {
-        let read = |text: &str| serde_json::from_str::<TenantChange>(text).unwrap();
-        assert!(read("{}").limit.is_none());
-        assert_eq!(read(r#"{"limit": null}"#).limit, Some(None));
-        assert!(serde_json::from_str::<TenantChange>(r#"{"wight": 2}"#).is_err());
     }
 }

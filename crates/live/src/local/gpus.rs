@@ -51,9 +51,14 @@ struct Found {
     memory: Bytes,
 }
 
+/// The driver's library, as it is installed with the driver.
+pub(crate) fn open_driver() -> Result<Nvml, GpuError> {
+    Ok(Nvml::builder().lib_path(LIBRARY.as_ref()).init()?)
+}
+
 /// Asks the driver.
 pub fn find_gpus() -> Result<FoundGpus, GpuError> {
-    let nvml = Nvml::builder().lib_path(LIBRARY.as_ref()).init()?;
+    let nvml = open_driver()?;
     let mut found = Vec::new();
     for index in 0..nvml.device_count()? {
         let device = nvml.device_by_index(index)?;

@@ -7,6 +7,7 @@
 //! | `CUDA_VISIBLE_DEVICES` | the devices of this machine that these are |
 //! | `EVENHAND_CHECKPOINT_DIR` | a folder that is kept until the job ends |
 //! | `EVENHAND_CHECKPOINT` | a file in it: begins with the number of steps done, the rest is the job's own |
+//! | `EVENHAND_PROGRESS` | a file in it in which it may tell how far it is between checkpoints, its loss and its batch size |
 //! | `EVENHAND_RESUME` | 1 if that file is there, else 0 |
 //! | `EVENHAND_ARRAY`, `EVENHAND_ARRAY_INDEX` | the number of its array and which of its jobs it is, if it is one |
 //! | `EVENHAND_MARK` | tells the processes of this lease from all others |
@@ -21,10 +22,10 @@ use crate::runner::LiveJob;
 use evenhand_core::{GpuSet, Lease};
 
 /// Variables of the server that jobs see; everything else they must be given.
-const PASSED_ON: [&str; 5] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
+pub(crate) const PASSED_ON: [&str; 5] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
 
 /// Those that say who somebody is: only jobs of the user who runs the server see them, others have their own.
-const PERSONAL: [&str; 5] = ["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"];
+pub(crate) const PERSONAL: [&str; 5] = ["HOME", "USER", "LOGNAME", "SHELL", "TMPDIR"];
 
 /// Size at which the output of a job begins a new file.
 const OUTPUT_BYTES_MAX: u64 = 16 << 20;
@@ -54,6 +55,7 @@ pub(super) fn order(lease: &Lease, job: &LiveJob, own: &JobFolder, devices: &Dev
         ("EVENHAND_GPUS", gpus(&lease.gpus)),
         ("EVENHAND_CHECKPOINT_DIR", own.checkpoints().display().to_string()),
         ("EVENHAND_CHECKPOINT", checkpoint.display().to_string()),
+        ("EVENHAND_PROGRESS", own.progress().display().to_string()),
         ("EVENHAND_RESUME", resumes.to_owned()),
         ("CUDA_VISIBLE_DEVICES", devices.of(&lease.gpus)),
     ];
@@ -74,7 +76,7 @@ pub(super) fn order(lease: &Lease, job: &LiveJob, own: &JobFolder, devices: &Dev
 }
 
 /// Each GPU as `node.ordinal`.
-fn gpus(set: &GpuSet) -> String {
+pub(crate) fn gpus(set: &GpuSet) -> String {
     let names: Vec<String> = set.iter().map(|gpu| format!("{}.{}", gpu.node.0, gpu.ordinal)).collect();
     names.join(",")
 }

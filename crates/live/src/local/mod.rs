@@ -5,31 +5,34 @@ mod folder;
 mod gpus;
 mod launch;
 mod procs;
+pub(crate) mod progress;
 mod rooms;
 mod supervisor;
 mod tracked;
 mod watcher;
 
 pub use cgroup::{Cgroups, NoCgroups};
+pub(crate) use gpus::open_driver;
 pub use gpus::{FoundGpus, GpuError, find_gpus};
+pub(crate) use launch::{PASSED_ON, PERSONAL, gpus};
 pub use rooms::barred;
+pub(crate) use rooms::{furnish, furnish_job, give, give_file};
 pub use supervisor::{SUPERVISE, supervise};
 
-use crate::runner::{Ending, LiveJob, Runner, Seen};
+use crate::gauges::GpuName;
+use crate::runner::{Ending, LiveJob, Report, Runner, Seen};
 use crate::world::Mail;
 use cgroup::Group;
 use evenhand_core::{Abilities, EndCause, GpuId, GpuSet, JobId, Lease, LeaseId, Outcome, Retry, Span, Work};
 use folder::{CLAIM, Claim, EXIT, Exit, How, ORDER, Order, STARTED, STOP, Stop};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::OFlags;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
 };
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::Sender;
@@ -65,16 +68,22 @@ pub struct SupervisorCommand {
 pub(crate) struct JobFolder(PathBuf);
 
 impl JobFolder {
-    fn checkpoints(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+    pub(crate) fn checkpoints(&self) -> PathBuf {
         self.0.join("checkpoint")
     }
-    fn checkpoint(&self) -> PathBuf {
+    pub(crate) fn checkpoint(&self) -> PathBuf {
         self.checkpoints().join("progress")
     }
-    fn output(&self) -> PathBuf {
+    pub(crate) fn progress(&self) -> PathBuf {
+        self.checkpoints().join("report.json")
+    }
+    pub(crate) fn output(&self) -> PathBuf {
         self.0.join("output.log")
     }
-    fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.0.join("work")
     }
 }
@@ -84,7 +93,8 @@ pub fn output_file(state: &Path, job: JobId) -> PathBuf {
     job_folder(state, job).output()
 }
 
-fn job_folder(state: &Path, job: JobId) -> JobFolder {
+/// What is kept of a job between its leases, given the state folder.
+pub(crate) fn job_folder(state: &Path, job: JobId) -> JobFolder {
     JobFolder(state.join("jobs").join(job.0.to_string()))
 }
 
@@ -101,7 +111,7 @@ pub struct LocalRunner {
 }
 
 /// What processes on this machine can do.
-pub const ABILITIES: Abilities = Abilities { resize: false, share: true, grace: true, bids: false };
+pub const ABILITIES: Abilities = Abilities { resize: false, share: true, grace: true, bids: true };
 
 /// How soon to look again at something that nobody tells.
 const AGAIN: Span = Span(20);
@@ -117,7 +127,7 @@ impl LocalRunner {
         cgroups: Option<Cgroups>,
         tell: Sender<Mail>,
     ) -> io::Result<Self> {
-        rooms::furnish(state)?;
+        furnish(state)?;
         Ok(Self {
             state: state.to_owned(),
             store: store.to_owned(),
@@ -138,7 +148,7 @@ impl LocalRunner {
         let folder = self.folder(lease.id);
         let own = job_folder(&self.state, lease.job);
         fs::create_dir_all(&folder)?;
-        rooms::furnish_job(&own.0, &own.checkpoints())?;
+        furnish_job(&own.0, &own.checkpoints())?;
         let mark = launch::mark(&self.store, lease.id);
         let mut order = launch::order(lease, job, &own, &self.devices, &mark);
         order.cgroup = self.cgroups.as_ref().map(|all| all.of(&self.store, lease.id).path().to_owned());
@@ -214,14 +224,15 @@ impl Runner for LocalRunner {
     }
 
     fn start(&mut self, lease: &Lease, job: &LiveJob) {
-        if self.tracked.contains_key(&lease.id) || self.adopt(lease.id) {
+        if self.tracked.contains_key(&lease.id) || self.adopt(lease) {
             return;
         }
         let tracked = Tracked::new(self.order(lease, job), lease, job);
         self.tracked.insert(lease.id, tracked);
     }
 
-    fn adopt(&mut self, lease: LeaseId) -> bool {
+    fn adopt(&mut self, lease: &Lease) -> bool {
+        let lease = lease.id;
         let folder = self.folder(lease);
         let has_trace = [CLAIM, EXIT].iter().any(|name| folder.join(name).exists());
         if has_trace {
@@ -259,8 +270,21 @@ impl Runner for LocalRunner {
         }
     }
 
+    fn gpu_names(&self, lease: &Lease) -> Vec<Vec<GpuName>> {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let names = |device: &String| {
+            let index = device.parse().ok().map(|index| GpuName::On { host: host.clone(), index });
+            std::iter::once(GpuName::Device(device.clone())).chain(index).collect()
+        };
+        lease.gpus.iter().filter_map(|gpu| self.devices.0.get(&gpu).map(names)).collect()
+    }
+
     fn steps(&self, job: JobId) -> Work {
-        read_steps(&job_folder(&self.state, job).checkpoint()).map_or(Work::ZERO, Work::from_steps)
+        progress::steps(&job_folder(&self.state, job).checkpoint()).map_or(Work::ZERO, Work::from_steps)
+    }
+
+    fn report(&self, lease: LeaseId, job: JobId) -> Option<Report> {
+        progress::report(&job_folder(&self.state, job).progress(), lease)
     }
 
     fn clear(&mut self, lease: LeaseId) {
@@ -323,27 +347,4 @@ fn is_gone(process: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(process, PollFlags::IN)];
     let at_once = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
-}
-
-/// The longest number that is read from a checkpoint: what follows is the job's own.
-const PROGRESS_BYTES_MAX: u64 = 64;
-
-/// The steps done according to a checkpoint: the number at its beginning.
-fn read_steps(checkpoint: &Path) -> Option<f64> {
-    // Opening a pipe that a job put there would wait for its writer.
-    let file = File::options()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(checkpoint)
-        .ok()?;
-    let (found, folder) = (file.metadata().ok()?, fs::metadata(checkpoint.parent()?).ok()?);
-    // A link to what the job itself may not read tells nothing either.
-    if !found.is_file() || found.uid() != folder.uid() {
-        return None;
-    }
-    let mut head = Vec::new();
-    file.take(PROGRESS_BYTES_MAX).read_to_end(&mut head).ok()?;
-    let word = head.split(u8::is_ascii_whitespace).next()?;
-    let steps: f64 = std::str::from_utf8(word).ok()?.parse().ok()?;
-    steps.is_finite().then_some(steps)
 }

@@ -22,7 +22,7 @@ const PASSAGE: u32 = 0o711;
 const PRIVATE: u32 = 0o700;
 
 /// Makes the folders of a state folder. A service that runs as root lets other users through to their jobs, once all else is closed.
-pub(super) fn furnish(state: &Path) -> io::Result<()> {
+pub(crate) fn furnish(state: &Path) -> io::Result<()> {
     make(&state.join("leases"), PRIVATE)?;
     make(&state.join("jobs"), PASSAGE)?;
     if !is_root() {
@@ -45,17 +45,23 @@ pub(super) fn furnish(state: &Path) -> io::Result<()> {
 }
 
 /// Makes the folder of a job and that of its checkpoints.
-pub(super) fn furnish_job(folder: &Path, checkpoints: &Path) -> io::Result<()> {
+pub(crate) fn furnish_job(folder: &Path, checkpoints: &Path) -> io::Result<()> {
     make(folder, PASSAGE)?;
     close(folder, PASSAGE)?;
     make(checkpoints, PRIVATE)
 }
 
 /// Makes a folder that belongs to somebody alone.
-pub(super) fn give(folder: &Path, account: &Account) -> io::Result<()> {
+pub(crate) fn give(folder: &Path, account: &Account) -> io::Result<()> {
     make(folder, PRIVATE)?;
     close(folder, PRIVATE)?;
     account.give(folder)
+}
+
+/// Makes a file that is there somebody's alone.
+pub(crate) fn give_file(file: &Path, account: &Account) -> io::Result<()> {
+    close(file, 0o600)?;
+    account.give(file)
 }
 
 fn make(folder: &Path, mode: u32) -> io::Result<()> {

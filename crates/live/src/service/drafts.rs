@@ -9,8 +9,8 @@ use crate::request::{Answer, Called, Found, Refusal, Wanted, Work};
 use crate::runner::LiveJob;
 use crate::store::{Batch, Phase, StoreError, Target, member_name};
 use evenhand_core::{
-    App, AppId, Event, Goal, JobId, JobSpec, Member, PerModel, Priority, Rate, Snapshot, Tenant, TenantId,
-    Time, Work as Steps,
+    AgentSeat, App, AppId, Event, Goal, JobId, JobSpec, Member, PerModel, Priority, Rate, Snapshot, Tenant,
+    TenantId, Time, Work as Steps,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -241,7 +241,12 @@ impl Drafting<'_, '_> {
         let after_ok = self.befores("after", &wanted.after, true)?;
         let after = self.befores("after_any", &wanted.after_any, false)?;
         let tenant = self.tenant(&wanted.tenant);
-        let app = wanted.app.as_ref().map(|app| self.app(app, tenant)).transpose()?;
+        if wanted.app.is_none() && wanted.agent == AgentSeat::Outside {
+            return invalid(
+                "agent is outside, but there is no app that it could speak for: say app".to_owned(),
+            )?;
+        }
+        let app = wanted.app.as_ref().map(|app| self.app(app, tenant, wanted.agent)).transpose()?;
         let mut spec = JobSpec::new(self.drafts.next_job, tenant, wanted.gpus, work);
         spec.label = wanted.name.as_deref().map(Arc::from);
         spec.priority = Priority(wanted.priority);
@@ -261,8 +266,8 @@ impl Drafting<'_, '_> {
         })
     }
 
-    /// The app of this name that is open, or a new one. Its agent is inside: it bids by what everybody can see.
-    fn app(&mut self, name: &str, tenant: TenantId) -> Result<AppId, Stopped> {
+    /// The app of this name that is open, or a new one. An agent inside bids by what everybody can see.
+    fn app(&mut self, name: &str, tenant: TenantId, agent: AgentSeat) -> Result<AppId, Stopped> {
         check_name("app", name)?;
         if name.parse::<u64>().is_ok() {
             return invalid(format!("app is {name}: a number would be taken for that of an app"))?;
@@ -273,10 +278,14 @@ impl Drafting<'_, '_> {
         }
         let batch = self.surroundings.batch;
         let app = if let Some(app) = batch.open_app(name, tenant)? {
+            let open = self.surroundings.snapshot.apps.get(&app);
+            if agent == AgentSeat::Outside && open.is_some_and(|open| open.agent != agent) {
+                return invalid(format!("agent is outside, but app {name} is open with its agent inside"))?;
+            }
             app
         } else {
             let id = AppId(batch.next_app()?.0 + self.drafts.apps.len() as u64);
-            let app = App { label: Some(Arc::from(name)), ..App::new(id, tenant, Goal::AllJobs) };
+            let app = App { label: Some(Arc::from(name)), agent, ..App::new(id, tenant, Goal::AllJobs) };
             self.drafts.events.push(Event::AppOpened(app));
             id
         };

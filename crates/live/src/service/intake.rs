@@ -1,11 +1,12 @@
 //! What people ask for, made into events, or refused with a reason.
 
-use super::drafts::{self, Drafts, Stopped, Surroundings, check_name, invalid};
+use super::drafts::{self, Drafts, Stopped, Surroundings, invalid};
 use super::promises::Promises;
-use crate::request::{Answer, JobVerb, Refusal, Tried, Wish, Work};
+use super::tenants;
+use crate::request::{Answer, JobVerb, Refusal, TenantChange, Tried, Wish, Work};
 use crate::store::{Batch, StoreError, Submission, Target};
 use crate::world::World;
-use evenhand_core::{AppId, Choice, Event, Health, JobId, Node, NodeId, Tenant, TenantId, Time};
+use evenhand_core::{AppId, BidError, Choice, Event, Health, JobId, Node, NodeId, Time};
 use evenhand_engine::Engine;
 use std::sync::Arc;
 
@@ -37,6 +38,8 @@ pub(super) struct Intake<'a, 'b> {
     pub next_job: &'a mut JobId,
     pub queue_max: u64,
     pub promises: &'a Promises,
+    /// Who decides.
+    pub policy: &'a Choice,
     /// The system user of whoever wishes.
     pub user: Option<String>,
 }
@@ -49,9 +52,19 @@ impl Intake<'_, '_> {
             Wish::Try(work) => return self.try_out(&work),
             Wish::Change(verb, target) => self.change(verb, target),
             Wish::CloseApp(app) => self.close_app(app),
-            Wish::Drain(node) => self.node(node, |node| Event::NodeDraining(node.id)),
+            Wish::Bid(app, answer) => self.bid(app, answer),
+            Wish::Drain(node) => {
+                self.world.drain(node, true);
+                self.node(node, |node| Event::NodeDraining(node.id))
+            }
             Wish::Return(node) => {
-                self.node(node, |node| Event::NodeUp(Node { health: Health::Up, ..node.clone() }))
+                self.world.drain(node, false);
+                let up = |node: &Node| Node { health: Health::Up, drained: false, ..node.clone() };
+                self.node(node, |node| Event::NodeUp(up(node)))
+            }
+            // It goes on with what it remembers.
+            Wish::ChangePolicy(choice) if choice == *self.engine.policy().unwrap_or(self.policy) => {
+                Ok(Taken { events: Vec::new(), answer: Ok(Answer::Done) })
             }
             Wish::ChangePolicy(choice) if self.engine.knows_policy(&choice) => {
                 Ok(done(Event::PolicyChanged(choice)))
@@ -64,7 +77,7 @@ impl Intake<'_, '_> {
                 None => no_policy(&choice),
             },
             Wish::Foresee(job) => self.foresee(job),
-            Wish::ChangeTenant(tenant) => self.tenant(*tenant),
+            Wish::ChangeTenant { name, change } => self.tenant(&name, &change),
             Wish::NoteToken(_) => Ok(Taken { events: Vec::new(), answer: Ok(Answer::Done) }),
         };
         Ok(taken.unwrap_or_else(Taken::from))
@@ -91,6 +104,7 @@ impl Intake<'_, '_> {
             JobVerb::Cancel => Event::Cancelled,
             JobVerb::Hold => Event::Held,
             JobVerb::Release => Event::Released,
+            JobVerb::Retire => Event::Retired,
         };
         Ok(Taken { events: jobs.iter().copied().map(event).collect(), answer: Ok(Answer::Changed(jobs)) })
     }
@@ -100,19 +114,29 @@ impl Intake<'_, '_> {
         if is_open { Ok(done(Event::AppClosed { app, best: None })) } else { Err(Refusal::NoApp(app)) }
     }
 
+    /// A bid that does not count is an answer all the same, and recorded, unless nobody waits for it.
+    fn bid(&self, app: AppId, answer: evenhand_core::Answer) -> Result<Taken, Refusal> {
+        match self.engine.judge_bid(app, &answer) {
+            Err(BidError::NotAsked) => Err(Refusal::Bid(BidError::NotAsked)),
+            judged => {
+                let answered = judged.map(|()| Answer::Done).map_err(Refusal::Bid);
+                Ok(Taken { events: vec![Event::Bid { app, answer }], answer: answered })
+            }
+        }
+    }
+
     fn node(&self, id: NodeId, event: impl Fn(&Node) -> Event) -> Result<Taken, Refusal> {
         let snapshot = self.engine.snapshot();
         Ok(done(event(snapshot.cluster.node(id).ok_or(Refusal::NoNode(id))?)))
     }
 
-    fn tenant(&self, tenant: Tenant) -> Result<Taken, Refusal> {
-        check_name("tenant", &tenant.name)?;
-        let id = self.batch.tenant(&tenant.name).unwrap_or_else(|| self.new_tenant());
-        Ok(done(Event::TenantChanged(Tenant { id, ..tenant })))
-    }
-
-    fn new_tenant(&self) -> TenantId {
-        TenantId(self.engine.snapshot().tenants.len() as u32)
+    fn tenant(&self, name: &str, change: &TenantChange) -> Result<Taken, Refusal> {
+        let (known, snapshot) = (self.batch.tenant(name), self.engine.snapshot());
+        let tenant = tenants::changed(name, change, known, &snapshot)?;
+        if known.and_then(|id| snapshot.tenants.get(id)) == Some(&tenant) {
+            return Ok(Taken { events: Vec::new(), answer: Ok(Answer::Done) });
+        }
+        Ok(done(Event::TenantChanged(tenant)))
     }
 
     /// Takes all of a submission, or nothing of it.
@@ -170,6 +194,9 @@ impl Intake<'_, '_> {
     }
 
     fn draft(&self, work: &Work) -> Result<Result<Drafts, Refusal>, StoreError> {
+        if let Some(why) = self.world.runs_no_programs().filter(|_| !matches!(work, Work::Found(_))) {
+            return Ok(invalid(why.to_owned()));
+        }
         let surroundings = Surroundings {
             now: self.now,
             epoch_ms: self.epoch_ms,

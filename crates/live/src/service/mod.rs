@@ -11,10 +11,11 @@ mod intake;
 mod promises;
 mod recovery;
 mod savings;
+mod tenants;
 mod turn;
 mod vitals;
 
-pub use vitals::{DURATION_BOUNDS_US, Durations, Fleet, Vitals};
+pub use vitals::{Busy, DURATION_BOUNDS_US, Durations, Fleet, OpenOffer, Vitals};
 
 use crate::clock::{Clock, system_ms};
 use crate::request::Refusal;
@@ -208,6 +209,7 @@ impl Service {
         let policy = self.followed.policy.clone();
         self.vitals.set_fleet(Fleet::new(&self.engine.snapshot().cluster, policy));
         self.vitals.set_promises(&self.followed.promises);
+        self.vitals.set_asked(self.engine.open_offer());
     }
 
     /// The policy that was asked for on the command line decides, whoever did before.

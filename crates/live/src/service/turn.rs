@@ -100,6 +100,7 @@ impl Service {
                         next_job,
                         queue_max: *queue_max,
                         promises: &followed.promises,
+                        policy: &followed.policy,
                         user: asker.user.clone(),
                     };
                     // Owed before anything can fail: whoever asked hears of it either way.
@@ -151,11 +152,14 @@ impl Service {
             }
             self.world.recorded(&record.event);
             self.followed.take(record);
+            let job_of = |lease| self.engine.snapshot().leases.get(lease).map(|lease| lease.job);
+            self.vitals.gauge(&record.event, job_of);
         }
         self.vitals.set_promises(&self.followed.promises);
         if records.iter().any(changes_fleet) {
             self.publish();
         }
+        self.vitals.set_asked(self.engine.open_offer());
         self.vitals.last.store(self.store.last(), Ordering::Relaxed);
         self.vitals.commits.fetch_add(1, Ordering::Relaxed);
         if let Some(record) = records.last() {

@@ -1,7 +1,10 @@
 //! What others may know of the service without asking it.
 
 use super::promises::Promises;
-use evenhand_core::{Choice, Cluster, Event, GpuModel, Node, Note, Record};
+use evenhand_core::{
+    AppId, Bytes, Choice, Cluster, Event, GpuModel, JobId, LeaseId, Node, Note, Offer, Record,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -60,9 +63,63 @@ pub struct Vitals {
     /// Jobs that finished later than that.
     pub promises_broken: AtomicU64,
     fleet: Mutex<Arc<Fleet>>,
+    busy: Mutex<BTreeMap<LeaseId, Busy>>,
+    asked: Mutex<Option<Arc<OpenOffer>>>,
+}
+
+/// What was last measured of a job that runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Busy {
+    /// Which.
+    pub job: JobId,
+    /// The part of the time in which its GPUs worked.
+    pub duty: f64,
+    /// Memory in use on the one where most is.
+    pub memory: Bytes,
+}
+
+/// GPUs that are on offer now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOffer {
+    /// The offer.
+    pub offer: Offer,
+    /// Apps that have not answered yet.
+    pub awaited: BTreeSet<AppId>,
 }
 
 impl Vitals {
+    /// What is offered to an app, if it is asked and has not answered.
+    pub fn offer_to(&self, app: AppId) -> Option<Arc<OpenOffer>> {
+        let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        asked.filter(|asked| asked.awaited.contains(&app))
+    }
+
+    pub(super) fn set_asked(&self, open: Option<(&Offer, &BTreeSet<AppId>)>) {
+        let open = open.map(|(offer, awaited)| OpenOffer { offer: offer.clone(), awaited: awaited.clone() });
+        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = open.map(Arc::new);
+    }
+
+    /// What was last measured of jobs that run.
+    pub fn busy(&self) -> BTreeMap<JobId, Busy> {
+        let busy = self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        busy.values().map(|busy| (busy.job, *busy)).collect()
+    }
+
+    /// Takes in what a record says of how busy GPUs are; `job_of` knows whose a lease is.
+    pub(super) fn gauge(&self, event: &Event, job_of: impl Fn(LeaseId) -> Option<JobId>) {
+        let busy = || self.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Telemetry { lease, demand, .. } => {
+                let row = |job| Busy { job, duty: demand.duty, memory: demand.memory.mean };
+                busy().extend(job_of(*lease).map(|job| (*lease, row(job))));
+            }
+            Event::LeaseEnded { lease, .. } => {
+                busy().remove(lease);
+            }
+            _ => {}
+        }
+    }
+
     /// The machines and who decides.
     pub fn fleet(&self) -> Arc<Fleet> {
         self.fleet.lock().unwrap_or_else(PoisonError::into_inner).clone()

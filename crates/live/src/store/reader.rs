@@ -140,8 +140,12 @@ pub struct JobFilter {
     pub array: Option<JobId>,
     /// Only those of apps of this name.
     pub app: Option<String>,
+    /// Only those whose name contains this, or whose number it is.
+    pub search: Option<String>,
     /// Only those after this one.
     pub after: Option<JobId>,
+    /// Only those before this one, the latest first.
+    pub before: Option<JobId>,
 }
 
 /// Some jobs, and whether there are more.
@@ -152,6 +156,9 @@ pub struct Page {
     /// The last of them, if more follow: ask for those after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_after: Option<JobId>,
+    /// The same where the latest come first: ask for those before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_before: Option<JobId>,
 }
 
 /// A change that somebody asked for.
@@ -224,15 +231,26 @@ impl Reader {
             conditions.push("job.app IN (SELECT id FROM app WHERE name = ?)".to_owned());
             values.push(Value::from(app.clone()));
         }
+        if let Some(before) = filter.before {
+            conditions.push("job.id < ?".to_owned());
+            values.push(Value::from(before.0 as i64));
+        }
+        if let Some(search) = &filter.search {
+            conditions.push("(instr(lower(job.name), lower(?)) > 0 OR CAST(job.id AS TEXT) = ?)".to_owned());
+            values.extend([Value::from(search.clone()), Value::from(search.clone())]);
+        }
         values.push(Value::from(limit as i64 + 1));
-        let select = format!("SELECT {COLUMNS} WHERE {} ORDER BY job.id LIMIT ?", conditions.join(" AND "));
+        let order = if filter.before.is_some() { "DESC" } else { "ASC" };
+        let conditions = conditions.join(" AND ");
+        let select = format!("SELECT {COLUMNS} WHERE {conditions} ORDER BY job.id {order} LIMIT ?");
         let mut select = self.connection.prepare_cached(&select).map_err(while_doing(doing))?;
         let rows = select.query_map(params_from_iter(values), job_row).map_err(while_doing(doing))?;
         let mut jobs = rows.collect::<Result<Vec<_>, _>>().map_err(while_doing(doing))?;
         let more = jobs.len() > limit;
         jobs.truncate(limit);
-        let next_after = jobs.last().filter(|_| more).map(|job| job.id);
-        Ok(Page { jobs, next_after })
+        let last = jobs.last().filter(|_| more).map(|job| job.id);
+        let (next_after, next_before) = if filter.before.is_some() { (None, last) } else { (last, None) };
+        Ok(Page { jobs, next_after, next_before })
     }
 
     /// The job of this number.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const EVERYBODY: i64 = -1;
 
 /// A record as it was written.
-pub(super) fn record(seq: u64, text: &str) -> Result<Record, StoreError> {
+pub(crate) fn record(seq: u64, text: &str) -> Result<Record, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Damaged { what: format!("record {seq}: {error}") })
 }
 

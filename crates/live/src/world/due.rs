@@ -1,8 +1,8 @@
 //! What happens when its time has come.
 
 use super::{Arrival, Mail, World};
-use crate::runner::Ending;
-use evenhand_core::{EndCause, Event, LeaseId, NodeId, Span, Time, Work};
+use crate::runner::{Ending, Report};
+use evenhand_core::{EndCause, Event, LeaseId, NodeId, Ratio, Regime, Span, Time, Work};
 
 impl World {
     pub(super) fn take(&mut self, mail: Mail) {
@@ -22,6 +22,7 @@ impl World {
                 self.ready.push_back(Arrival::Seen(Event::Cancelled(job)));
             }
             Mail::Gone(_) => {}
+            Mail::Gauges(gauges) => self.gauge(&gauges),
             Mail::Asked(request) => self.ready.push_back(Arrival::Asked(request)),
             Mail::Close => self.closed = true,
             Mail::Leave => self.left = true,
@@ -122,12 +123,21 @@ impl World {
 
     fn note_progress(&mut self) {
         for (lease, running) in self.running.iter_mut().filter(|(_, running)| running.started) {
-            let done: Work = self.runner.steps(running.lease.job);
-            if std::mem::replace(&mut running.reported, done) != done {
-                let (lease, saved) = (*lease, done);
-                let event = Event::Progress { lease, done, saved, regime: None, worked: None, loss: None };
-                self.ready.push_back(Arrival::Seen(event));
+            let job = running.lease.job;
+            let told = (self.runner.steps(job), self.runner.report(*lease, job));
+            let before = std::mem::replace(&mut running.told, told);
+            if before != told {
+                self.ready.push_back(Arrival::Seen(progress(*lease, told, before.1)));
             }
         }
     }
+}
+
+/// How far a job is: at least as far as what it saved, whatever it says.
+fn progress(lease: LeaseId, (saved, report): (Work, Option<Report>), before: Option<Report>) -> Event {
+    let report = report.unwrap_or_default();
+    let done = report.done.max(saved);
+    let changed = report.batch.filter(|_| report.batch != before.and_then(|before| before.batch));
+    let regime = changed.map(|(batch, from)| Regime { batch, from: from.min(done), speed: Ratio::ONE });
+    Event::Progress { lease, done, saved, regime, worked: None, loss: report.loss }
 }

@@ -1,5 +1,6 @@
 //! How commands are carried out.
 
+use super::gauges::Measured;
 use super::{Alarm, Arrival, Running, World};
 use evenhand_core::{Command, EndCause, Event, JobId, Lease, Outcome, Retry, Span, Work};
 
@@ -33,7 +34,7 @@ impl World {
         let refused = match self.jobs.get(&lease.job) {
             // A job that was never submitted, or was told to be forgotten, cannot be launched anywhere.
             None => Some(Retry::Never),
-            Some(_) if !lease.gpus.seats().iter().all(|seat| is_up(seat.node)) => Some(Retry::Later),
+            Some(_) if !lease.gpus.seats().iter().all(|seat| is_up(seat.node)) => Some(Retry::Freely),
             Some(job) => {
                 self.runner.start(lease, job);
                 None
@@ -44,7 +45,14 @@ impl World {
             self.ready.push_back(Arrival::Seen(Event::LaunchFailed { lease: lease.id, retry }));
             return;
         }
-        let running = Running { lease: lease.clone(), started: false, leaving: None, reported: Work::ZERO };
+        let told = (Work::ZERO, None);
+        let running = Running {
+            lease: lease.clone(),
+            started: false,
+            leaving: None,
+            told,
+            gauged: Measured::default(),
+        };
         self.running.insert(lease.id, running);
         // A supervisor that could not be started at all tells nobody.
         self.look(lease.id);

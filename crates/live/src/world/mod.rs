@@ -5,18 +5,22 @@
 
 mod due;
 mod execute;
+mod gauges;
 mod machines;
 mod recover;
 
 pub use machines::{FoundNode, Readiness};
 pub use recover::Remembered;
 
+use gauges::Measured;
+
 use crate::clock::Clock;
+use crate::gauges::Gauged;
 use crate::request::{Refusal, Request};
-use crate::runner::{LiveJob, Runner};
+use crate::runner::{LiveJob, Report, Runner};
 use evenhand_core::{
-    Abilities, Backend, BackendError, Command, EndCause, Event, GpuModel, JobId, Lease, LeaseId, Node,
-    NodeId, Round, Span, Tenant, Time, Work,
+    Abilities, Backend, BackendError, Command, EndCause, Event, GpuModel, Health, JobId, Lease, LeaseId,
+    Node, NodeId, Round, Span, Tenant, Time, Work,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -46,6 +50,8 @@ pub enum Mail {
     Machines(Vec<FoundNode>),
     /// A job is gone from the engine outside in which it was found: whoever submitted it there took it back.
     Gone(JobId),
+    /// How busy GPUs are.
+    Gauges(Vec<Gauged>),
     /// Somebody outside wants something, and waits for an answer.
     Asked(Request),
     /// Nobody outside will send anything any more: the world ends when every job has.
@@ -90,7 +96,9 @@ struct Running {
     started: bool,
     /// Why it was told to leave, if it was.
     leaving: Option<EndCause>,
-    reported: Work,
+    /// What was last told of how far it is: what is saved, and what it says.
+    told: (Work, Option<Report>),
+    gauged: Measured,
 }
 
 /// The real world.
@@ -121,12 +129,14 @@ impl World {
     pub fn new(setting: Setting, clock: Clock, runner: Box<dyn Runner>, inbox: Receiver<Mail>) -> Self {
         let mut world = Self::empty(clock, runner, inbox);
         world.add(setting);
+        world.runner.begin();
         world
     }
 
     /// Announces these machines and tenants.
     pub fn add(&mut self, setting: Setting) {
         self.models.extend(setting.models.iter().cloned());
+        setting.nodes.iter().for_each(|node| self.runner.learn(node));
         let models = setting.models.into_iter().map(Event::ModelAdded);
         let tenants = setting.tenants.into_iter().map(Event::TenantChanged);
         let nodes_up = setting.nodes.iter().cloned().map(Event::NodeUp);
@@ -205,6 +215,19 @@ impl World {
         self.runner.admit(&job);
         let before = self.jobs.insert(job.spec.id, job);
         assert!(before.is_none(), "a job is submitted once");
+    }
+
+    /// An operator lets a node take nothing new, or lets it go on: remembered for when it changes or comes back.
+    pub fn drain(&mut self, node: NodeId, drained: bool) {
+        if let Some(node) = self.nodes.get_mut(&node) {
+            node.drained = drained;
+            node.health = if drained { Health::Draining } else { Health::Up };
+        }
+    }
+
+    /// Why this world runs nothing that is submitted here, if that is so.
+    pub fn runs_no_programs(&self) -> Option<&'static str> {
+        self.runner.runs_no_programs()
     }
 
     /// An event is recorded for good: nothing more need be kept about it.

@@ -1,5 +1,6 @@
 //! The world as an earlier server left it, taken up again.
 
+use super::gauges::Measured;
 use super::{Alarm, Mail, Running, World, by_id};
 use crate::clock::Clock;
 use crate::runner::{Ending, LiveJob, Runner};
@@ -42,10 +43,13 @@ impl World {
     pub fn rebuild(&mut self, remembered: Remembered) {
         let down = remembered.nodes.iter().filter(|node| node.health == Health::Down);
         self.down = down.map(|node| node.id).collect();
-        // What comes back when a node is returned is a healthy one.
-        let healthy = |node| Node { health: Health::Up, ..node };
+        // What comes back when a node is returned is a healthy one, unless an operator said otherwise.
+        let health = |node: &Node| if node.drained { Health::Draining } else { Health::Up };
+        let healthy = |node: Node| Node { health: health(&node), ..node };
         self.nodes = by_id(remembered.nodes.into_iter().map(healthy).collect());
         self.models = remembered.models;
+        self.runner.forget();
+        self.nodes.values().for_each(|node| self.runner.learn(node));
         remembered.jobs.iter().for_each(|job| self.runner.admit(job));
         self.jobs = remembered.jobs.into_iter().map(|job| (job.spec.id, job)).collect();
         self.alarm = remembered.alarm.map(|(at, round)| Alarm { at, round, prepared: false });
@@ -58,16 +62,19 @@ impl World {
         for lease in &remembered.leases {
             self.take_over(lease, remembered.grace);
         }
+        self.runner.begin();
     }
 
     fn take_over(&mut self, lease: &Lease, grace: Span) {
-        let has_trace = self.runner.adopt(lease.id);
+        let has_trace = self.runner.adopt(lease);
         if !has_trace && lease.state == LeaseState::Asked {
             self.carry_out(&evenhand_core::Command::Start(lease.clone()));
             return;
         }
         let started = lease.state != LeaseState::Asked;
-        let running = Running { lease: lease.clone(), started, leaving: None, reported: Work::ZERO };
+        let told = (Work::ZERO, None);
+        let running =
+            Running { lease: lease.clone(), started, leaving: None, told, gauged: Measured::default() };
         self.running.insert(lease.id, running);
         if !has_trace {
             let stopping = lease.state == LeaseState::Stopping;

@@ -14,7 +14,9 @@
 
 use super::received::Received;
 use super::{Audited, rounded};
-use evenhand_fairness::division::{Finding, Names, PROPERTIES, Property, TOLERANCE, envy, envy_in_words};
+use evenhand_fairness::division::{
+    Finding, Names, PROPERTIES, Property, TOLERANCE, envy, envy_in_words, envy_matrix,
+};
 use evenhand_solve::{Market, Matrix};
 
 /// A violation up to this size counts as held: what whole GPUs, gangs and restarts leave over. The same as for jobs.
@@ -82,6 +84,11 @@ fn envious(received: &Received, names: Names<'_>) -> Found {
     let why = (!finding.holds).then(|| envy_in_words(&market, &received.shares, own, &finding, names));
     let who = finding.who.iter().map(|at| names.parties[*at].clone()).collect();
     (finding, who, why)
+}
+
+/// How much less each tenant has than it would have made of the share of each other.
+pub fn envy_of_all(received: &Received) -> Vec<Vec<f64>> {
+    envy_matrix(&calling_for_as_much(received), &received.shares, &received.throughputs)
 }
 
 fn efficient(received: &Received) -> Result<Found, String> {

@@ -44,6 +44,9 @@ pub struct Audit {
     pub tenants: Vec<AuditedTenant>,
     /// Tenants with jobs of which none could run.
     pub tenants_left_out: u64,
+    /// How much less each tenant (row) has than it would have made of another's GPUs (column); 0 = no envy.
+    #[serde(skip)]
+    pub(crate) envy: Vec<Vec<f64>>,
 }
 
 /// One property in this run.
@@ -100,6 +103,7 @@ impl Audit {
             properties: check::check(&received),
             other_promises: None,
             tenants: tenants(&received),
+            envy: check::envy_of_all(&received),
             tenants_left_out: received.left_out,
             reference: received.reference,
             models: received.models,

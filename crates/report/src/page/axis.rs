@@ -47,6 +47,40 @@ const DURATIONS: [(f64, &str); 22] = [
     (31_536_000.0, "1 y"),
 ];
 
+/// Steps between two times of day that people count in, in seconds.
+const CLOCK_STEPS: [f64; 18] = [
+    1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 10_800.0,
+    21_600.0, 43_200.0, 86_400.0,
+];
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// A time of day, or the date where a day begins.
+fn moment(at_s: f64, step_s: f64) -> String {
+    let at = at_s.round() as i64;
+    let (days, second) = (at.div_euclid(86_400), at.rem_euclid(86_400));
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    match second {
+        0 => {
+            let (month, day) = month_and_day(days);
+            format!("{day} {}", MONTHS[month])
+        }
+        _ if step_s < 60.0 => format!("{hour:02}:{minute:02}:{:02}", second % 60),
+        _ => format!("{hour:02}:{minute:02}"),
+    }
+}
+
+/// Month from 0 and day from 1 of a day after 1970 began, by the calendar that repeats every 400 years.
+fn month_and_day(days: i64) -> (usize, i64) {
+    let day = (days + 719_468).rem_euclid(146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // Counted from March, so that the odd day comes last.
+    let month = (5 * day + 2) / 153;
+    (((month + 2) % 12) as usize, day - (153 * month + 2) / 5 + 1)
+}
+
 impl Axis {
     /// Even steps from `low` to `high`, with about `ticks` of them.
     pub fn even(label: &str, low: f64, high: f64, ticks: usize) -> Self {
@@ -84,6 +118,20 @@ impl Axis {
         axis.high *= unit_s;
         axis.ticks.iter_mut().for_each(|(at, _)| *at *= unit_s);
         axis
+    }
+
+    /// The time of day from `low` to `high`, in seconds after a moment that is so many seconds after 1970 on the clock of whoever looks.
+    pub fn clock(low: f64, high: f64, began_s: f64, ticks: usize) -> Self {
+        let high = if high > low { high } else { low + 1.0 };
+        let wanted = (high - low) / ticks as f64;
+        let step = CLOCK_STEPS
+            .into_iter()
+            .find(|step| *step >= wanted)
+            .unwrap_or(86_400.0 * (wanted / 86_400.0).ceil());
+        let (first, last) =
+            (((began_s + low) / step).ceil() as i64, ((began_s + high) / step).floor() as i64);
+        let ticks = (first..=last).map(|at| at as f64 * step).map(|at| (at - began_s, moment(at, step)));
+        Self { label: String::new(), ticks: ticks.collect(), low, high, spread: Spread::Even }
     }
 
     /// Durations in seconds, by orders of magnitude.
@@ -148,6 +196,15 @@ mod tests {
 
     fn labels(axis: &Axis) -> Vec<&str> {
         axis.ticks.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    #[test]
+    fn times_of_day_are_round_and_days_begin_with_their_date() {
+        // 2026-11-15 23:50:30 on somebody's clock.
+        let axis = Axis::clock(0.0, 3600.0, 1_794_786_630.0, 4);
+        assert_eq!(labels(&axis), ["16 Nov", "00:15", "00:30", "00:45"]);
+        assert!((axis.ticks[0].0 - 570.0).abs() < 1e-6);
+        assert_eq!((month_and_day(0), month_and_day(59), month_and_day(11_016)), ((0, 1), (2, 1), (1, 29)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The picture of who held which GPU when.
 
-use super::axis::Axis;
+use super::curves::time_axis;
 use super::parts::figure;
 use super::sheet::Sheet;
 use super::tenant_colours::TenantColours;
@@ -30,7 +30,7 @@ fn node(at: usize) -> NodeId {
 fn sheet(report: &Report, height: f64) -> Sheet {
     let opening = report.book.opening.unwrap_or_default();
     let length_s = report.book.now.since(opening).seconds();
-    Sheet::new(Axis::time("time since the first submission", 0.0, length_s, 10), height)
+    Sheet::new(time_axis(report, length_s, 10), height)
 }
 
 fn exact(report: &Report, colours: &TenantColours, bars: &[Bar]) -> String {
@@ -89,7 +89,9 @@ fn heat(report: &Report, colours: &TenantColours) -> String {
     let per_row = map.nodes_per_row();
     let rows = machines.len().div_ceil(per_row).max(map.rows().len());
     let each = (420.0 / rows.max(1) as f64).clamp(8.0, 24.0);
-    let mut sheet = sheet(report, each * rows as f64);
+    let (opening, height) = (report.book.opening.unwrap_or_default(), each * rows as f64);
+    let length_s = report.book.now.since(opening).seconds();
+    let mut sheet = Sheet::with_long_names(time_axis(report, length_s, 10), height);
     let names_every = (16.0 / each).ceil() as usize;
     for at in 0..rows {
         let (first, last) = (at * per_row, ((at + 1) * per_row).min(machines.len()).max(1) - 1);

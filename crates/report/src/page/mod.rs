@@ -10,10 +10,13 @@ mod bars;
 mod comparison;
 mod curves;
 mod distributions;
+mod envy;
 mod figures;
+mod figures_by_name;
 mod gantt_plot;
 mod parts;
 mod plot;
+mod round_plots;
 mod row;
 mod scatter;
 mod sheet;
@@ -31,7 +34,9 @@ use row::{Row, name};
 use tenant_colours::TenantColours;
 use text::{count, escape};
 
+pub use figures_by_name::{FIGURES, FigureEntry, own_shares, tenant_colours};
 pub use row::DRAWN_MAX;
+pub use style::STYLE;
 
 /// One self-contained page about one run, or about several runs of the same work side by side.
 pub fn html(title: &str, runs: &[(&Report, &Summary)]) -> String {
@@ -41,16 +46,21 @@ pub fn html(title: &str, runs: &[(&Report, &Summary)]) -> String {
 /// The same of runs of which only some were kept: all count in the figures, those of `drawn` are also drawn. One run that
 /// was kept has a page of its own.
 pub fn html_with(title: &str, all: &[&Summary], drawn: &[(&Report, &Summary)]) -> String {
-    let body = match (all, drawn) {
-        ([], _) => "<p>There are no runs to report on.</p>".to_owned(),
-        ([_], [(report, summary)]) => one(report, summary),
-        _ => many(all, drawn),
-    };
-    let (title, style, script) = (escape(title), style::STYLE, style::SCRIPT);
+    let body = body(all, drawn);
+    let (title, style, script) = (escape(title), STYLE, style::SCRIPT);
     format!(
         r#"<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>{title}</title><style>{style}</style></head><body><h1>{title}</h1>{body}<script>{script}</script></body></html>
 "#
     )
+}
+
+/// What is on such a page, without its title, its style and its script.
+pub fn body(all: &[&Summary], drawn: &[(&Report, &Summary)]) -> String {
+    match (all, drawn) {
+        ([], _) => "<p>There are no runs to report on.</p>".to_owned(),
+        ([_], [(report, summary)]) => one(report, summary),
+        _ => many(all, drawn),
+    }
 }
 
 fn one(report: &Report, summary: &Summary) -> String {
@@ -81,6 +91,7 @@ fn one(report: &Report, summary: &Summary) -> String {
         speeds::speeds(report),
         "<h2>What this policy guarantees here, and what it cost</h2>".into(),
         audit::audit(summary.audit.as_ref(), &colours),
+        format!(r#"<div class="gap">{}</div>"#, envy::matrix(summary.audit.as_ref())),
     ]
     .concat()
 }

@@ -32,7 +32,10 @@ fn legend<'a>(entries: impl Iterator<Item = (String, &'a str)>) -> String {
     let mut list = String::from(r#"<ul class="legend">"#);
     for (at, (sample, name)) in entries.enumerate() {
         let name = escape(name);
-        let _ = write!(list, r#"<li data-key="{at}"><svg viewBox="0 0 26 10">{sample}</svg>{name}</li>"#);
+        let _ = write!(
+            list,
+            r#"<li data-key="{at}"><svg viewBox="0 0 26 10" aria-hidden="true">{sample}</svg>{name}</li>"#
+        );
     }
     list + "</ul>"
 }

@@ -11,6 +11,8 @@ use std::fmt::Write;
 
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = 14.0;
+/// The width of a letter, at most.
+const LETTER: f64 = 7.5;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 42.0;
 
@@ -200,9 +202,12 @@ impl Plot {
         }
         for (value, text) in &self.x.ticks {
             let x = self.across(*value);
+            // A time of day at the very edge would be cut off.
+            let reaches = x + LETTER / 2.0 * text.chars().count() as f64;
+            let middle = x - (reaches - self.width).max(0.0);
             let _ = write!(
                 svg,
-                r#"<line class="grid" x1="{x:.1}" x2="{x:.1}" y1="{floor}" y2="{}"/><text x="{x:.1}" y="{}" text-anchor="middle">{text}</text>"#,
+                r#"<line class="grid" x1="{x:.1}" x2="{x:.1}" y1="{floor}" y2="{}"/><text x="{middle:.1}" y="{}" text-anchor="middle">{text}</text>"#,
                 floor + 4.0,
                 floor + 17.0,
             );

@@ -9,6 +9,9 @@ use crate::Report;
 /// Tenants that have a row; the rest are counted.
 const ROWS_MAX: usize = 40;
 
+/// How to read the curves of what tenants held.
+pub const SHARES_READING: &str = r#"<p class="soft">Filled: GPUs a tenant held. Dashed: its fair share at that moment, by weight among the tenants with active jobs and never more than they can use.</p>"#;
+
 /// How the jobs of a run ended.
 pub fn outcomes(report: &Report) -> String {
     let readings = report.readings();
@@ -28,6 +31,12 @@ pub fn outcomes(report: &Report) -> String {
 
 /// What each tenant of a run got, as curves and as a table.
 pub fn tenants(report: &Report, colours: &TenantColours) -> String {
+    let curves = curves::shares(report, colours);
+    format!(r#"{SHARES_READING}{curves}<div class="gap">{}</div>"#, tenant_table(report))
+}
+
+/// The table alone.
+pub fn tenant_table(report: &Report) -> String {
     let mut all = report.tenants();
     let hidden = all.len().saturating_sub(ROWS_MAX);
     if hidden > 0 {
@@ -63,9 +72,5 @@ pub fn tenants(report: &Report, colours: &TenantColours) -> String {
     } else {
         String::new()
     };
-    format!(
-        r#"<p class="soft">Filled: GPUs a tenant held. Dashed: its fair share at that moment, by weight among the tenants with active jobs and never more than they can use.</p>{}<div class="gap">{}</div>{more}"#,
-        curves::shares(report, colours),
-        table("", &head, &rows),
-    )
+    format!("{}{more}", table("", &head, &rows))
 }

@@ -83,6 +83,7 @@ fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
         let job = json!({
             "name": format!("job-{number}"),
             "tenant": format!("tenant-{}", number % TENANTS),
+            "gpus": args.gpus_per_job,
             "steps": 3600 + 60 * (number % 100),
             "argv": ["true"],
         });
@@ -90,6 +91,12 @@ fn measure(args: &BenchServe, folder: &Path) -> Result<Seen> {
     })?;
     let submits_per_second = f64::from(jobs) / (clock::wall_s() - began);
     until_they_run(args, &Client::new(&server)?)?;
+    if args.stay {
+        let (url, token) = (server.server.unwrap_or_default(), folder.join(OWN_TOKEN_FILE));
+        output::note(&format!("{jobs} jobs are at {url}, the token is in {}", token.display()));
+        service.join().map_err(|_| anyhow!("the service broke down"))?;
+        anyhow::bail!("the service has ended");
+    }
     let list = in_parallel(1, QUESTIONS, &server, |client, number| {
         let after = number * 17 % jobs;
         client.get::<Value>(&format!("/v1/jobs?phase=queued,running&limit=100&after={after}")).map(drop)
@@ -133,7 +140,7 @@ struct Running {
 
 /// Starts the service.
 fn start(args: &BenchServe, folder: &Path) -> Result<Running> {
-    let cluster = ClusterSpec::parse(&format!("v100={}", args.running), None, None)?;
+    let cluster = ClusterSpec::parse(&format!("v100={}", args.running * args.gpus_per_job), None, None)?;
     let mut setup = Setup { policy: inputs::only(&args.policy, &args.set)?, ..Setup::default() };
     setup.engine.round = args.round;
     setup.engine.early_round_min = args.early_round;

@@ -34,8 +34,8 @@ impl Runner for StubRunner {
         self.news(lease.id);
     }
 
-    fn adopt(&mut self, lease: LeaseId) -> bool {
-        self.leases.contains_key(&lease)
+    fn adopt(&mut self, lease: &Lease) -> bool {
+        self.leases.contains_key(&lease.id)
     }
 
     fn stop(&mut self, lease: LeaseId, cause: EndCause, _grace: Span) {
