@@ -384,6 +384,8 @@ fn a_gpu_is_given_away_only_when_its_lease_has_ended() {
 struct BadNode<W> {
     world: W,
     failed: VecDeque<(Time, Event)>,
+    /// Launches that fail there.
+    failures: u32,
 }
 
 impl<W: Backend> Backend for BadNode<W> {
@@ -398,7 +400,8 @@ impl<W: Backend> Backend for BadNode<W> {
     }
     fn execute(&mut self, now: Time, command: &Command) -> Result<(), BackendError> {
         match command {
-            Command::Start(lease) if lease.gpus.touches(NodeId(0)) => {
+            Command::Start(lease) if self.failures > 0 && lease.gpus.touches(NodeId(0)) => {
+                self.failures -= 1;
                 let retry = evenhand_core::Retry::Later;
                 self.failed.push_back((now, Event::LaunchFailed { lease: lease.id, retry }));
                 Ok(())
@@ -411,13 +414,44 @@ impl<W: Backend> Backend for BadNode<W> {
 #[test]
 fn a_node_where_nothing_starts_is_suspected_and_left_alone() {
     let stage = Stage::new("v100=2", 1).job(0, 1, 10).job(0, 1, 10).job(0, 1, 10);
-    let mut world = BadNode { world: stage.world(), failed: VecDeque::new() };
+    let mut world = BadNode { world: stage.world(), failed: VecDeque::new(), failures: u32::MAX };
     let abilities = world.abilities();
     let mut engine = engine_with(policy("fifo"), stage.engine.clone(), abilities);
     let (ends, records) = stage.play_in(&mut engine, &mut world);
     assert_eq!(ends.len(), 3);
     let suspected = Note::Suspected(NodeId(0));
     assert_eq!(records.iter().filter(|record| record.notes.contains(&suspected)).count(), 1);
+}
+
+#[test]
+fn a_suspect_node_is_tried_again_after_a_while_and_one_more_failure_is_enough() {
+    let mut stage = Stage::new("v100=1", 1).job(0, 1, 10);
+    stage.engine.suspicion = Span::from_secs(60);
+    let mut world = BadNode { world: stage.world(), failed: VecDeque::new(), failures: 4 };
+    let abilities = world.abilities();
+    let mut engine = engine_with(policy("fifo"), stage.engine.clone(), abilities);
+    let (ends, records) = stage.play_in(&mut engine, &mut world);
+    // Three failures, a minute, a fourth, another minute, and then it runs.
+    assert_eq!(ends, [(0, 130.0)].into());
+    let noted = |note: Note| records.iter().filter(|record| record.notes.contains(&note)).count();
+    assert_eq!(noted(Note::Suspected(NodeId(0))), 2);
+    assert_eq!(noted(Note::TriedAgain(NodeId(0))), 2);
+}
+
+/// Two nodes have one free GPU each: of no use to a gang that wants two on one node, but to the job behind it.
+#[test]
+fn what_a_gang_finds_only_in_pieces_somebody_else_has_meanwhile() {
+    let whole = |spec: &mut evenhand_core::JobSpec| {
+        spec.packets = Some(evenhand_core::Packets { gpus: 2, apart: true });
+    };
+    let ones = Stage::new("v100=4", 2).job(0, 1, 10).job(0, 1, 300).job(0, 1, 10).job(0, 1, 300);
+    let stage = ones.job_with(1, 2, 50, whole).job(2, 1, 20);
+    for (name, passes) in [("las", true), ("oef-cooperative", true), ("fifo", false)] {
+        let (ends, _) = stage.play(policy(name));
+        // The gang's turn comes when a whole node is free; nobody behind it is in its way by then.
+        let behind = if passes { 30.0 } else { 320.0 };
+        assert_eq!((ends[&5], ends[&4]), (behind, 350.0), "{name}");
+    }
 }
 
 #[test]

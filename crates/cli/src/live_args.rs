@@ -84,6 +84,12 @@ pub struct Serve {
     /// Time a job has to save when it is stopped
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30s")]
     pub grace: Span,
+    /// Time jobs usually need to write a checkpoint when stopped: what an interruption costs is weighed
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s")]
+    pub save: Span,
+    /// Time jobs usually need to be running again after a stop
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "0s")]
+    pub restore: Span,
     /// How often a job that crashes is tried again
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub retries: u32,

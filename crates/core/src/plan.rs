@@ -27,6 +27,9 @@ pub struct Plan {
     pub quality: Quality,
     /// Jobs that got nothing, and the constraint that was in their way.
     pub refused: Vec<(JobId, Reason)>,
+    /// GPUs that cannot be seated as granted go to those who were refused for want of room, in their order: nobody waits for whoever comes before.
+    #[serde(default)]
+    pub passes_over: bool,
     /// GPUs to be shown to apps whose agents live outside, before a second decision; `None` = this decision is final.
     /// In a world that cannot ask, this decision is final too.
     pub invitation: Option<Invitation>,

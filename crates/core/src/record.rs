@@ -29,6 +29,9 @@ pub struct EngineConfig {
     /// [`RETRY_DOUBLINGS_MAX`] times. Zero: it is tried again at once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retry_delay: Span,
+    /// Time after which a suspect node is tried again. Zero: not before it is reported up.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspicion: Span,
 }
 
 /// How often the time before another try is doubled.
@@ -57,6 +60,7 @@ impl Default for EngineConfig {
             launch_failures_max: 3,
             bid_time: Span::from_secs(1),
             retry_delay: Span::ZERO,
+            suspicion: Span::ZERO,
         }
     }
 }
@@ -164,8 +168,10 @@ pub enum Note {
         /// How that one ended.
         outcome: Outcome,
     },
-    /// Launches kept failing on a node: it takes no new leases until it is reported up again.
+    /// Launches kept failing on a node: it takes no new leases until it is reported up again, or tried again.
     Suspected(NodeId),
+    /// A suspect node is tried again: another failed launch makes it suspect once more.
+    TriedAgain(NodeId),
     /// A lease that was decided but whose GPUs never came free is off.
     Withdrawn(LeaseId),
     /// A bid was not accepted.

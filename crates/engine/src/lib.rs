@@ -103,7 +103,7 @@ impl Engine {
             Event::Released(job) => self.released(*job, step),
             Event::NodeUp(node) => self.node_up(node, step),
             Event::NodeDown(node) => self.node_down(*node, step),
-            Event::NodeSuspect(node) => self.node_closed(*node, evenhand_core::Health::Suspect, step),
+            Event::NodeSuspect(node) => self.set_health(*node, evenhand_core::Health::Suspect, step),
             Event::NodeDraining(node) => self.node_drained(*node, step),
             Event::PolicyChanged(choice) => self.policy_changed(choice, step),
             Event::LeaseStarted(lease) => self.lease_started(*lease, event, step),

@@ -1,7 +1,7 @@
 //! Nodes come, go, and fall under suspicion.
 
 use crate::{Engine, Step};
-use evenhand_core::{GpuSet, Health, LeaseId, LeaseState, Node, NodeId, Note};
+use evenhand_core::{GpuSet, Health, LeaseId, LeaseState, Node, NodeId, Note, Span};
 use std::sync::Arc;
 
 impl Engine {
@@ -14,6 +14,7 @@ impl Engine {
         }
         state.seats.add_node(node.id);
         state.launch_failures.remove(&node.id);
+        state.suspects.remove(&node.id);
         let busy = state.seats.busy(node.id);
         Arc::make_mut(&mut state.cluster).put(node.clone(), busy);
         state.ask_early();
@@ -21,7 +22,7 @@ impl Engine {
 
     /// The node is gone. Its leases end when the world says so; those that had not begun are off.
     pub(crate) fn node_down(&mut self, id: NodeId, step: &mut Step) {
-        self.node_closed(id, Health::Down, step);
+        self.set_health(id, Health::Down, step);
         let off: Vec<LeaseId> = self
             .state
             .leases
@@ -39,21 +40,33 @@ impl Engine {
         }
     }
 
-    /// A node takes no new leases.
-    pub(crate) fn node_closed(&mut self, id: NodeId, health: Health, step: &mut Step) {
+    /// A node is of another health from now on: only one that is up takes new leases.
+    pub(crate) fn set_health(&mut self, id: NodeId, health: Health, step: &mut Step) {
         let Some(node) = self.state.cluster.node(id) else {
             step.notes.push(Note::Ignored);
             return;
         };
         let node = Node { health, ..node.clone() };
+        self.state.suspects.remove(&id);
         let busy = self.state.seats.busy(id);
         Arc::make_mut(&mut self.state.cluster).put(node, busy);
         self.state.ask_early();
     }
 
+    /// Suspect nodes have stood aside for long enough. One more failed launch, and they stand aside again.
+    pub(crate) fn try_suspects(&mut self, step: &mut Step) {
+        let now = self.state.now;
+        let due = self.state.suspects.iter().filter(|(_, at)| **at <= now).map(|(node, _)| *node);
+        for id in due.collect::<Vec<_>>() {
+            self.set_health(id, Health::Up, step);
+            self.state.launch_failures.insert(id, self.parts.config.launch_failures_max.saturating_sub(1));
+            step.notes.push(Note::TriedAgain(id));
+        }
+    }
+
     /// An operator lets a node take nothing new, until they say otherwise.
     pub(crate) fn node_drained(&mut self, id: NodeId, step: &mut Step) {
-        self.node_closed(id, Health::Draining, step);
+        self.set_health(id, Health::Draining, step);
         if let Some(node) = self.state.cluster.node(id).cloned() {
             let busy = self.state.seats.busy(id);
             Arc::make_mut(&mut self.state.cluster).put(Node { drained: true, ..node }, busy);
@@ -67,7 +80,11 @@ impl Engine {
             let failures = self.state.launch_failures.entry(seat.node).or_default();
             *failures += u32::from(up);
             if up && *failures >= self.parts.config.launch_failures_max {
-                self.node_closed(seat.node, Health::Suspect, step);
+                self.set_health(seat.node, Health::Suspect, step);
+                let suspicion = self.parts.config.suspicion;
+                if suspicion > Span::ZERO {
+                    self.state.suspects.insert(seat.node, self.state.now + suspicion);
+                }
                 step.notes.push(Note::Suspected(seat.node));
             }
         }

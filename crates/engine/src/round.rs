@@ -2,8 +2,8 @@
 
 use crate::{Engine, Step, sharing};
 use evenhand_core::{
-    Decision, FreeIndex, Grant, JobId, Lease, LeaseId, LeaseState, Note, Occasion, Opening, Others, Plan,
-    Ratio, Reason, Round, Sharing, Site, Snapshot, Span, StopReason, Time,
+    Decision, FreeIndex, Grant, Job, JobId, Lease, LeaseId, LeaseState, Note, Occasion, Opening, Others,
+    Plan, Ratio, Reason, Round, Sharing, Site, Snapshot, Span, StopReason, Time,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,6 +31,7 @@ impl Engine {
         }
         let now = state.now;
         self.try_again();
+        self.try_suspects(step);
         if self.close_bidding(step) {
             self.decide(Occasion::Bids, step);
         } else if self.state.regular_due <= now || self.state.leases.is_empty() {
@@ -83,6 +84,7 @@ impl Engine {
         }
         self.set_contracts(&changes.contracts);
         let dropped = self.place(&changes.place, opens.as_ref(), step);
+        self.fill_in(&plan, &dropped, step);
         self.seat_guests(&plan.spare, step);
         let guests = self.state.guests.iter().filter_map(|id| self.state.leases.get(*id));
         let guests: BTreeSet<JobId> = guests.map(|lease| lease.job).collect();
@@ -167,6 +169,21 @@ impl Engine {
         dropped
     }
 
+    /// Where a gang finds its GPUs only in pieces that are of no use to it, somebody else has them meanwhile.
+    fn fill_in(&mut self, plan: &Plan, dropped: &[(JobId, Reason)], step: &mut Step) {
+        if !plan.passes_over || dropped.iter().all(|(_, reason)| *reason != Reason::Fragmented) {
+            return;
+        }
+        let (jobs, tenants) = (&self.state.jobs, &self.state.tenants);
+        let refused = plan.refused.iter().filter(|(_, reason)| *reason == Reason::NoRoom);
+        let waiting = refused.filter_map(|(job, _)| jobs.by_id(*job)).filter(|job| job.is_queued());
+        // What a limit leaves was counted with the grants that were refused.
+        let is_free = |job: &&Job| tenants.lineage(job.spec.tenant).all(|tenant| tenant.limit.is_none());
+        let grant = |job: &Job| Grant::new(job.spec.id, job.spec.gpus.min, Site::Anywhere, Reason::LeftOver);
+        let grants: Vec<Grant> = waiting.filter(is_free).map(grant).collect();
+        self.place(&grants, None, step);
+    }
+
     /// GPUs that nobody keeps: free, or held by leases that are being stopped and promised to nobody.
     fn room(&self) -> FreeIndex {
         let mut room = self.state.cluster.free.clone();
@@ -225,7 +242,9 @@ impl Engine {
     /// Notes why jobs wait, where that is news.
     fn note_waits(&mut self, refused: impl Iterator<Item = (JobId, Reason)>, step: &mut Step) {
         for (job, reason) in refused {
-            if self.state.jobs.by_id(job).is_some() && self.state.waits.insert(job, reason) != Some(reason) {
+            if self.state.jobs.by_id(job).is_some_and(Job::is_queued)
+                && self.state.waits.insert(job, reason) != Some(reason)
+            {
                 step.notes.push(Note::Waits { job, reason });
             }
         }
@@ -255,7 +274,8 @@ impl Engine {
         let bids = state.bidding.as_ref().map(|bidding| bidding.until.max(state.now));
         let again = state.previous.as_ref().and_then(|plan| plan.again).filter(|at| *at > state.now);
         let again = again.filter(|_| !state.jobs.is_empty());
-        let retry = state.retries.values().min().map(|at| (*at).max(state.now));
+        let retry =
+            state.retries.values().chain(state.suspects.values()).min().map(|at| (*at).max(state.now));
         // While bids are out, nothing else is decided.
         let due =
             if bids.is_some() { bids } else { [early, regular, again, retry].into_iter().flatten().min() };
@@ -349,7 +369,7 @@ fn carried_over(snapshot: &Snapshot) -> Plan {
     plan.window.clone_from(&previous.window);
     plan.shares.clone_from(&previous.shares);
     for grant in &previous.grants {
-        let waits = snapshot.jobs.by_id(grant.job).is_some_and(evenhand_core::Job::is_queued);
+        let waits = snapshot.jobs.by_id(grant.job).is_some_and(Job::is_queued);
         if waits {
             plan.grants.push(Grant { reason: Reason::CarriedOver, ..grant.clone() });
             if plan.check(snapshot).is_err() {

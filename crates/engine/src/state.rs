@@ -61,6 +61,9 @@ pub(crate) struct State {
     pub arrays: BTreeMap<JobId, Turns>,
     /// Failed launches in a row, per node.
     pub launch_failures: BTreeMap<NodeId, u32>,
+    /// Suspect nodes, and when each is tried again.
+    #[serde(default)]
+    pub suspects: BTreeMap<NodeId, Time>,
     /// When leases are next up for renewal.
     pub regular_due: Time,
     /// When a decision is wanted before that.
@@ -110,6 +113,7 @@ impl State {
             awaited: BTreeMap::new(),
             arrays: BTreeMap::new(),
             launch_failures: BTreeMap::new(),
+            suspects: BTreeMap::new(),
             regular_due: Time::ZERO,
             early_due: None,
             decided: None,

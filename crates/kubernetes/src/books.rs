@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Known {
     pub outside: Outside,
     /// The most steps that any of its pods said were done.
-    pub steps: f64,
+    pub steps: Option<f64>,
     /// Pods of it that ended well, by UID: evicted in the same moment they are gone, and need not run again all the same.
     pub done: BTreeSet<String>,
     /// Since when there has been nothing of it in the cluster.
@@ -87,7 +87,7 @@ impl Books {
         let Some(outside) = Outside::read(outside) else { return };
         self.by_identity.insert(outside.identity.clone(), job);
         self.asked.remove(&outside.identity);
-        let known = Known { outside, steps: 0.0, done: BTreeSet::new(), missing_since: None };
+        let known = Known { outside, steps: None, done: BTreeSet::new(), missing_since: None };
         self.jobs.entry(job).or_insert(known);
     }
 

@@ -136,7 +136,7 @@ impl Books {
     fn note_steps(&mut self, job: JobId, gang: &Gang<'_>) {
         let Some(known) = self.jobs.get_mut(&job) else { return };
         let told = gang.all.iter().filter_map(|pod| pod.steps_done);
-        known.steps = told.filter(|steps| steps.is_finite()).fold(known.steps, f64::max);
+        known.steps = told.filter(|steps| steps.is_finite()).chain(known.steps).reduce(f64::max);
         let done = gang.all.iter().filter(|pod| pod.phase == Phase::Succeeded);
         known.done.extend(done.map(|pod| pod.uid.clone()));
     }

@@ -110,8 +110,8 @@ impl Runner for KubernetesRunner {
         Seen { started: tracked.started, ended: tracked.ended, again: None }
     }
 
-    fn steps(&self, job: JobId) -> Work {
-        self.hub.books().jobs.get(&job).map_or(Work::ZERO, |known| Work::from_steps(known.steps))
+    fn steps(&self, job: JobId) -> Option<Work> {
+        self.hub.books().jobs.get(&job).and_then(|known| known.steps).map(Work::from_steps)
     }
 
     fn clear(&mut self, lease: LeaseId) {

@@ -44,7 +44,7 @@ pub use request::{
 pub use runner::{Ending, LiveJob, Report, Runner, Seen};
 pub use service::{
     DURATION_BOUNDS_US, Durations, Fleet, MakeEngine, MakeRunner, Service, ServiceConfig, ServiceError,
-    Vitals,
+    Terms, Vitals,
 };
 pub use slurm::{ABILITIES as SLURM_ABILITIES, Log, SlurmConfig, SlurmEyes, SlurmRunner};
-pub use world::{Arrival, EXPIRY_GRACE, FoundNode, Mail, Readiness, Remembered, Setting, World};
+pub use world::{Arrival, EXPIRY_GRACE, Far, FoundNode, Mail, Readiness, Remembered, Setting, World};

@@ -89,8 +89,8 @@ pub trait Runner: Send {
     fn gpu_names(&self, _lease: &Lease) -> Vec<Vec<GpuName>> {
         Vec::new()
     }
-    /// How far a job is, as its checkpoint says: what it would go on from.
-    fn steps(&self, job: JobId) -> Work;
+    /// How far a job is, as its checkpoint says: what it would go on from. `None` if it need not say, and what it does cannot be seen.
+    fn steps(&self, job: JobId) -> Option<Work>;
     /// What a job says of itself between checkpoints, if it does, in this lease.
     fn report(&self, _lease: LeaseId, _job: JobId) -> Option<Report> {
         None

@@ -51,7 +51,10 @@ pub(crate) fn grant_by_key<K: Ord>(
     let mut order: Vec<_> =
         candidates(snapshot, preempt).map(|(index, job)| (key(index, job), job.queue_key(), index)).collect();
     order.sort_unstable_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
-    let mut plan = Plan { others: if due { Others::Release } else { Others::Keep }, ..Plan::default() };
+    let others = if due { Others::Release } else { Others::Keep };
+    // Whoever is decided about at any time would only be put in to be put out again.
+    let passes_over = preempt == Preempt::AtRounds;
+    let mut plan = Plan { others, passes_over, ..Plan::default() };
     for (_, _, index) in order {
         let job = snapshot.jobs.get(index);
         match room.grant(index, job, reason) {

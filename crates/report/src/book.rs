@@ -81,8 +81,10 @@ impl Book {
             self.event(&record.event, tell);
         }
         for note in &record.notes {
-            if let Note::Suspected(node) = note {
-                self.machines.take(&Event::NodeSuspect(*node));
+            match note {
+                Note::Suspected(node) => self.machines.take(&Event::NodeSuspect(*node)),
+                Note::TriedAgain(node) => self.machines.put_up(*node),
+                _ => {}
             }
         }
         for command in &record.commands {

@@ -34,11 +34,20 @@ impl Machines {
                 self.put(node.id, row);
             }
             Event::NodeDown(node) | Event::NodeSuspect(node) | Event::NodeDraining(node) => {
-                if let Some(row) = self.rows.get(node.index()) {
-                    self.put(*node, Machine { up: false, ..*row });
-                }
+                self.set_up(*node, false);
             }
             _ => {}
+        }
+    }
+
+    /// A node that is known is up from now on.
+    pub fn put_up(&mut self, node: NodeId) {
+        self.set_up(node, true);
+    }
+
+    fn set_up(&mut self, node: NodeId, up: bool) {
+        if let Some(row) = self.rows.get(node.index()) {
+            self.put(node, Machine { up, ..*row });
         }
     }
 

@@ -6,14 +6,14 @@ use crate::gauges;
 use crate::live_args::{Serve, Supervise};
 use crate::{inputs, output};
 use anyhow::{Context, Result};
-use evenhand_core::{Abilities, Choice, GpuId, Span};
+use evenhand_core::{Abilities, Choice, GpuId, Restart, Span};
 use evenhand_live::access::{Access, JobUsers, OWN_TOKEN_FILE, Tokens, make_own_token};
 use evenhand_live::api::{Front, Tls, openapi, serve};
 use evenhand_live::store::Origin;
 use evenhand_live::{
     Cgroups, Devices, FoundGpus, LocalRunner, Mail, MakeRunner, Runner, Service, ServiceConfig, ServiceError,
-    Setting, SlurmConfig, SlurmRunner, SupervisorCommand, barred, find_gpus, is_root, leave_on_signals,
-    remove_old_output,
+    Setting, SlurmConfig, SlurmRunner, SupervisorCommand, Terms, barred, find_gpus, is_root,
+    leave_on_signals, remove_old_output,
 };
 use evenhand_sim::{ClusterSpec, InputError, Setup, engine_for};
 use std::net::TcpListener;
@@ -24,6 +24,9 @@ use std::time::Duration;
 
 /// The file in the state folder that says where the server listens.
 pub const ADDRESS_FILE: &str = "address";
+
+/// Time after which a node on which launches kept failing is tried again: whatever was wrong, nobody need say that it is not any more.
+const SUSPICION: Span = Span::from_minutes(10);
 
 /// Serves until it is killed.
 pub fn run(args: &Serve) -> Result<()> {
@@ -224,6 +227,7 @@ pub(super) fn setup(args: &Serve) -> Result<Setup> {
         // Launches fail here because of the job or of this very machine; leaving its only node out would help nobody.
         setup.engine.launch_failures_max = u32::MAX;
     }
+    setup.engine.suspicion = SUSPICION;
     if args.slurm_poll == Span::ZERO {
         return Err(InputError::field(0, "--slurm-poll", "0s", "some time must be between two looks").into());
     }
@@ -284,7 +288,10 @@ pub(super) fn config(state: &Path, place: Place, setup: &Setup, args: &Serve) ->
         header: setup.header(place.abilities, place.name),
         make_engine: Box::new(|header| engine_for(header).map_err(|error| error.to_string())),
         make_runner: place.make_runner,
-        queue_max: args.queue_max,
+        terms: Terms {
+            queue_max: args.queue_max,
+            restart: Restart { save: args.save, restore: args.restore, ..Restart::default() },
+        },
         keep_policy: args.policy.is_none(),
         ledger_bytes_max: args.ledger_max.map(|megabytes| u64::from(megabytes) << 20),
     }

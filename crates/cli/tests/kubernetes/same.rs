@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cluster, until};
 use crate::play::Player;
-use crate::scenario::{ROUND, SCENARIO, compare, figures, trace};
+use crate::scenario::{POLICIES, ROUND, SCENARIO, compare, figures, trace};
 use crate::scheduler::Scheduler;
 use crate::things::{install, job_of, node_with, pod_spec};
 use evenhand_live::Clock;
@@ -10,31 +10,33 @@ use serde_json::json;
 use std::thread;
 use std::time::Duration;
 
-/// Under policies that go by what jobs have received: those that go by what is left decide otherwise where nobody sees how far a job is.
 /// Takes minutes: jobs must be long beside the second that a start takes.
 #[test]
 #[ignore = "it takes minutes"]
 fn a_scenario_takes_as_long_in_kubernetes_as_simulated() {
-    for policy in ["fifo", "las"] {
+    for (policy, more) in POLICIES {
         let Some(cluster) = Cluster::start() else { return };
         let kubeconfig = install(&cluster);
         for (number, model) in ["v100", "v100", "p100", "p100"].into_iter().enumerate() {
             node_with(&cluster, &format!("node-{number}"), 8, model);
         }
         let player = Player::start(&cluster);
-        let flags = ["--policy", policy, "--round", ROUND];
+        let flags = ["--policy", policy, "--round", ROUND, "--restore", "1s"];
         let scheduler = Scheduler::start(&kubeconfig, &cluster.folder.join("state"), &flags);
         let says = |words: &[&str]| scheduler.says(&cluster.folder, words);
         std::fs::write(cluster.folder.join("scenario.csv"), trace()).unwrap();
-        let words =
-            ["simulate", "--trace", "scenario.csv", "--cluster", "v100=16,p100=16", "--policy", policy];
-        let simulated = figures(&says(
-            &[&words[..], &["--round", ROUND, "--restore", "1s", "--json", "--out", "out"]].concat(),
-        ));
+        let simulate = |more: &f64| {
+            let restore = format!("{}s", 1.0 + more);
+            let words =
+                ["simulate", "--trace", "scenario.csv", "--cluster", "v100=16,p100=16", "--policy", policy];
+            let costs = ["--round", ROUND, "--restore", &restore, "--json", "--out", "out"];
+            figures(&says(&[&words[..], &costs].concat()))
+        };
+        let simulated: Vec<[f64; 2]> = more.iter().map(simulate).collect();
         play(&cluster);
         until(900, "all have finished", || scheduler.count("finished") == SCENARIO.len());
         player.check();
-        compare(&format!("kubernetes, {policy}"), figures(&says(&["report", "--json"])), simulated);
+        compare(&format!("kubernetes, {policy}"), figures(&says(&["report", "--json"])), &simulated);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The same scenario, simulated and in a real Slurm.
 
 use crate::cluster::{Cluster, eventually, is_installed};
-use crate::scenario::{ROUND, SCENARIO, compare, figures, trace};
+use crate::scenario::{POLICIES, ROUND, SCENARIO, compare, figures, trace};
 use crate::server::Server;
 use evenhand_core::Time;
 use evenhand_live::Clock;
@@ -9,10 +9,14 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-/// What the simulator is told an interruption costs in Slurm: to be seen and to save, to be put back and to be running again.
-const COSTS: [&str; 4] = ["--save", "1s", "--restore", "2s"];
+/// What simulator and server are told an interruption costs in Slurm, in seconds: to be seen and to save, to be put back and to be running again.
+const COSTS: [f64; 2] = [1.0, 2.0];
 
-/// Under policies that go by what jobs have received: those that go by what is left decide otherwise where nobody sees how far a job is.
+fn costs(more: f64) -> [String; 4] {
+    let [save, restore] = COSTS.map(|cost| format!("{}s", cost + more));
+    ["--save".to_owned(), save, "--restore".to_owned(), restore]
+}
+
 /// Takes minutes: jobs must be long beside the seconds that Slurm takes to start one.
 #[test]
 #[ignore = "it takes minutes"]
@@ -20,18 +24,32 @@ fn a_scenario_takes_as_long_in_slurm_as_simulated() {
     if !is_installed() {
         return;
     }
-    for policy in ["fifo", "las"] {
+    for (policy, more) in POLICIES {
         let cluster = Cluster::start();
-        let server = Server::start_with(&format!("slurm-same-{policy}"), &cluster, policy, ROUND);
+        let told = costs(0.0);
+        let flags: Vec<&str> =
+            ["--round", ROUND].into_iter().chain(told.iter().map(String::as_str)).collect();
+        let server = Server::start_with(&format!("slurm-same-{policy}"), &cluster, policy, &flags);
         eventually("the machines are known", || server.says(&["nodes"]).contains("gpu3"));
         fs::write(server.folder.join("scenario.csv"), trace()).unwrap();
-        let words =
-            ["simulate", "--trace", "scenario.csv", "--cluster", "v100=16,p100=16", "--policy", policy];
-        let simulated = figures(
-            &server.says(&[&words[..], &["--round", ROUND], &COSTS, &["--json", "--out", "out"]].concat()),
-        );
+        let simulate = |more: &f64| {
+            let costs = costs(*more);
+            let mut words = vec![
+                "simulate",
+                "--trace",
+                "scenario.csv",
+                "--cluster",
+                "v100=16,p100=16",
+                "--policy",
+                policy,
+            ];
+            words.extend(["--round", ROUND, "--json", "--out", "out"]);
+            words.extend(costs.iter().map(String::as_str));
+            figures(&server.says(&words))
+        };
+        let simulated: Vec<[f64; 2]> = more.iter().map(simulate).collect();
         play(&server, &cluster);
-        compare(&format!("slurm, {policy}"), figures(&server.says(&["report", "--json"])), simulated);
+        compare(&format!("slurm, {policy}"), figures(&server.says(&["report", "--json"])), &simulated);
     }
 }
 

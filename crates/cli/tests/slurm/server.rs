@@ -15,29 +15,30 @@ pub struct Server {
     conf: PathBuf,
     child: Option<Child>,
     policy: String,
-    /// Time between two rounds.
-    round: &'static str,
+    /// Flags of its own.
+    flags: Vec<String>,
 }
 
 impl Server {
     pub fn start(test: &str, cluster: &Cluster, policy: &str) -> Self {
-        Self::start_with(test, cluster, policy, "5s")
+        Self::start_with(test, cluster, policy, &["--round", "5s"])
     }
 
-    /// With so much time between two rounds.
-    pub fn start_with(test: &str, cluster: &Cluster, policy: &str, round: &'static str) -> Self {
-        Self::begin(Path::new(env!("CARGO_TARGET_TMPDIR")).join(test), cluster, policy, round)
+    /// With flags of its own.
+    pub fn start_with(test: &str, cluster: &Cluster, policy: &str, flags: &[&str]) -> Self {
+        Self::begin(Path::new(env!("CARGO_TARGET_TMPDIR")).join(test), cluster, policy, flags)
     }
 
     pub fn start_in(folder: PathBuf, cluster: &Cluster, policy: &str) -> Self {
-        Self::begin(folder, cluster, policy, "5s")
+        Self::begin(folder, cluster, policy, &["--round", "5s"])
     }
 
-    fn begin(folder: PathBuf, cluster: &Cluster, policy: &str, round: &'static str) -> Self {
+    fn begin(folder: PathBuf, cluster: &Cluster, policy: &str, flags: &[&str]) -> Self {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("jobs")).unwrap();
         fs::write(folder.join("job.sh"), JOB).unwrap();
-        let mut server = Self { folder, conf: cluster.conf(), child: None, policy: policy.to_owned(), round };
+        let flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        let mut server = Self { folder, conf: cluster.conf(), child: None, policy: policy.to_owned(), flags };
         server.restart();
         server
     }
@@ -50,18 +51,8 @@ impl Server {
         let log = fs::File::options().create(true).append(true).open(self.folder.join("server.log")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_evenhand"));
         command.args(["serve", "--slurm", "--listen", "127.0.0.1:0", "--slurm-poll", "300ms"]);
-        command.args([
-            "--policy",
-            &self.policy,
-            "--round",
-            self.round,
-            "--grace",
-            "5s",
-            "--retry-delay",
-            "1s",
-            "--state",
-        ]);
-        command.arg(&state).env("SLURM_CONF", &self.conf);
+        command.args(["--policy", &self.policy, "--grace", "5s", "--retry-delay", "1s"]).args(&self.flags);
+        command.arg("--state").arg(&state).env("SLURM_CONF", &self.conf);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         self.child = Some(child);
         eventually("the server listens", || state.join("address").exists());

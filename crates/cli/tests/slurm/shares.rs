@@ -12,6 +12,7 @@ const FROM: Time = Time(12_000);
 const UNTIL: Time = Time(92_000);
 
 #[test]
+#[expect(clippy::print_stderr, reason = "what was seen is worth reading")]
 fn tenants_receive_what_they_are_owed_over_time() {
     if !is_installed() {
         return;
@@ -27,17 +28,12 @@ fn tenants_receive_what_they_are_owed_over_time() {
     eventually("the time is over", || server.ledger().last().is_some_and(|record| record.now > UNTIL));
     let (owed, received) = added_up(&server.ledger());
     assert_eq!(owed.len(), 3, "{owed:?}");
-    // Parts of all that was held: time in which GPUs change hands, or are free in pieces too small for anybody, is nobody's.
-    let (all_owed, all_received) = (owed.values().sum::<f64>(), received.values().sum::<f64>());
     for (tenant, owed) in &owed {
-        let (owed, received) = (owed / all_owed, received.get(tenant).copied().unwrap_or(0.0) / all_received);
+        let received = received.get(tenant).copied().unwrap_or(0.0);
+        eprintln!("{tenant:?} was owed {owed:.0} GPU-seconds and held {received:.0}");
         let off = received / owed - 1.0;
-        assert!(
-            off.abs() <= 0.05,
-            "{tenant:?} was owed {owed:.4} of the GPUs and held {received:.4} of those held"
-        );
+        assert!(off.abs() <= 0.05, "{tenant:?} was owed {owed:.0} GPU-seconds and held {received:.0}");
     }
-    assert!(all_received > 0.9 * all_owed, "{all_received:.0} of {all_owed:.0} GPU-seconds were held");
 }
 
 type GpuSeconds = BTreeMap<TenantId, f64>;

@@ -21,6 +21,15 @@ fn every_job_ends_once_whatever_is_lost_on_the_way() {
     names.extend(submit_here(&server));
 
     compare_placements(&server, &cluster);
+    lose_everything(&mut cluster, &mut server);
+    cluster.set_node(&first, "resume");
+    eventually("no job is left", || server.says(&["queue"]) == "no jobs\n");
+    each_ended_once(&server, &names);
+    server.replays();
+}
+
+/// The controller, the daemon of a node, a node and the server are lost one after the other, and come back.
+pub fn lose_everything(cluster: &mut Cluster, server: &mut Server) {
     cluster.kill_controller();
     thread::sleep(Duration::from_secs(3));
     cluster.restart_controller();
@@ -31,12 +40,7 @@ fn every_job_ends_once_whatever_is_lost_on_the_way() {
     server.kill();
     thread::sleep(Duration::from_secs(2));
     cluster.set_node("gpu1", "resume");
-    cluster.set_node(&first, "resume");
     server.restart();
-
-    eventually("no job is left", || server.says(&["queue"]) == "no jobs\n");
-    each_ended_once(&server, &names);
-    server.replays();
 }
 
 /// A job that is stopped saves, and goes on from there on another node. Says which node is closed for it.

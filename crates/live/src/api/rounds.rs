@@ -209,6 +209,7 @@ fn troubles(record: &Record) -> Vec<String> {
         Note::PolicyFailed(error) => Some(format!("the policy had no plan: {error}")),
         Note::PlanRefused(error) => Some(format!("its plan was not valid: {error}")),
         Note::Suspected(node) => Some(format!("launches kept failing on {node}")),
+        Note::TriedAgain(node) => Some(format!("{node} is tried again")),
         _ => None,
     });
     troubles.collect()

@@ -279,8 +279,9 @@ impl Runner for LocalRunner {
         lease.gpus.iter().filter_map(|gpu| self.devices.0.get(&gpu).map(names)).collect()
     }
 
-    fn steps(&self, job: JobId) -> Work {
-        progress::steps(&job_folder(&self.state, job).checkpoint()).map_or(Work::ZERO, Work::from_steps)
+    fn steps(&self, job: JobId) -> Option<Work> {
+        let saved = progress::steps(&job_folder(&self.state, job).checkpoint());
+        Some(saved.map_or(Work::ZERO, Work::from_steps))
     }
 
     fn report(&self, lease: LeaseId, job: JobId) -> Option<Report> {

@@ -1,5 +1,6 @@
 //! A submission made into jobs, before any of them is taken: all of them make sense, or none is.
 
+use super::Terms;
 use super::checks::{NAME_MAX, between, check_size, models};
 pub(super) use super::checks::{check_name, invalid};
 use crate::array::{Indices, JOBS_MAX};
@@ -55,7 +56,7 @@ pub(super) struct Surroundings<'a, 'b> {
     pub user: Option<Arc<str>>,
     pub snapshot: Snapshot,
     pub batch: &'a Batch<'b>,
-    pub queue_max: u64,
+    pub terms: Terms,
 }
 
 /// Jobs that may be taken as they are.
@@ -117,11 +118,11 @@ pub(super) fn draft(
         Work::Batch(jobs) => drafting.batch(jobs)?,
         Work::Found(found) => drafting.found(found)?,
     }
-    let Drafting { surroundings: Surroundings { snapshot, queue_max, .. }, drafts } = drafting;
+    let Drafting { surroundings: Surroundings { snapshot, terms, .. }, drafts } = drafting;
     check_sums(&drafts.jobs)?;
     let waiting = (snapshot.jobs.len() - snapshot.leases.len()) as u64;
-    if waiting + drafts.jobs.len() as u64 > queue_max {
-        return Err(Refusal::QueueFull { waiting, most: queue_max }.into());
+    if waiting + drafts.jobs.len() as u64 > terms.queue_max {
+        return Err(Refusal::QueueFull { waiting, most: terms.queue_max }.into());
     }
     Ok(drafts)
 }
@@ -251,6 +252,7 @@ impl Drafting<'_, '_> {
         spec.label = wanted.name.as_deref().map(Arc::from);
         spec.priority = Priority(wanted.priority);
         spec.models = models;
+        spec.restart = self.surroundings.terms.restart;
         spec.speeds = speed.and_then(|speed| Rate::new(speed).ok()).map(PerModel::all);
         (spec.after, spec.after_ok, spec.app, spec.deadline) = (after, after_ok, app, deadline);
         Ok(spec)

@@ -2,7 +2,7 @@
 
 use super::drafts::{self, Drafts, Stopped, Surroundings, invalid};
 use super::promises::Promises;
-use super::tenants;
+use super::{Terms, tenants};
 use crate::request::{Answer, JobVerb, Refusal, TenantChange, Tried, Wish, Work};
 use crate::store::{Batch, StoreError, Submission, Target};
 use crate::world::World;
@@ -36,7 +36,7 @@ pub(super) struct Intake<'a, 'b> {
     pub batch: &'a mut Batch<'b>,
     pub world: &'a mut World,
     pub next_job: &'a mut JobId,
-    pub queue_max: u64,
+    pub terms: Terms,
     pub promises: &'a Promises,
     /// Who decides.
     pub policy: &'a Choice,
@@ -204,7 +204,7 @@ impl Intake<'_, '_> {
             user: self.user.as_deref().map(Arc::from),
             snapshot: self.engine.snapshot(),
             batch: &*self.batch,
-            queue_max: self.queue_max,
+            terms: self.terms,
         };
         match drafts::draft(work, surroundings, *self.next_job) {
             Ok(drafts) => Ok(Ok(drafts)),

@@ -22,7 +22,7 @@ use crate::request::Refusal;
 use crate::runner::Runner;
 use crate::store::{Origin, Store, StoreError};
 use crate::world::{Arrival, Mail, Setting, World};
-use evenhand_core::{BackendError, Choice, GpuModel, Header, JobId, Node};
+use evenhand_core::{BackendError, Choice, EngineConfig, GpuModel, Header, JobId, Node, Restart};
 use evenhand_engine::Engine;
 use followed::Followed;
 use savings::Savings;
@@ -52,12 +52,21 @@ pub struct ServiceConfig {
     pub make_engine: MakeEngine,
     /// Makes the runner.
     pub make_runner: MakeRunner,
-    /// Jobs that may wait at most.
-    pub queue_max: u64,
+    /// On what terms work is taken.
+    pub terms: Terms,
     /// How large the ledger may grow, in bytes.
     pub ledger_bytes_max: Option<u64>,
     /// Whether the policy of the ledger goes on, whatever the header says.
     pub keep_policy: bool,
+}
+
+/// On what terms work is taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// Jobs that may wait at most.
+    pub queue_max: u64,
+    /// What stopping and starting again costs jobs, which do not say it themselves.
+    pub restart: Restart,
 }
 
 /// Why the service cannot begin or go on.
@@ -116,7 +125,7 @@ pub struct Service {
     origin: Origin,
     make_engine: MakeEngine,
     next_job: JobId,
-    queue_max: u64,
+    terms: Terms,
     ledger_bytes_max: Option<u64>,
     followed: Followed,
     savings: Savings,
@@ -135,7 +144,7 @@ impl Service {
         told: Box<dyn Fn(u64) + Send>,
     ) -> Result<Self, ServiceError> {
         let ServiceConfig { state, setting, header, make_engine, make_runner, .. } = config;
-        let (queue_max, ledger_bytes_max) = (config.queue_max, config.ledger_bytes_max);
+        let (terms, ledger_bytes_max) = (config.terms, config.ledger_bytes_max);
         let files = |source| ServiceError::Files { path: state.clone(), source };
         // Programs of jobs may carry secrets in their environment.
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&state).map_err(files)?;
@@ -165,7 +174,7 @@ impl Service {
             world,
             origin,
             make_engine,
-            queue_max,
+            terms,
             ledger_bytes_max,
             followed: found.followed,
             savings: Savings::default(),
@@ -284,8 +293,10 @@ fn origin(store: &mut Store, header: &Header) -> Result<Origin, ServiceError> {
         return Ok(origin);
     };
     let (then, now) = (&origin.header, header);
+    // Nobody says how long a node stands aside; a ledger goes on as it began.
+    let engine = EngineConfig { suspicion: then.engine.suspicion, ..now.engine.clone() };
     let same = [
-        ("rounds, grace and retries", then.engine == now.engine),
+        ("rounds, grace and retries", then.engine == engine),
         ("the placer", then.placer == now.placer),
         ("the seed", then.seed == now.seed),
         ("how long a policy may think", then.limits == now.limits),

@@ -5,8 +5,8 @@ use super::{Machines, MakeEngine, ServiceError};
 use crate::program::Program;
 use crate::runner::LiveJob;
 use crate::store::{Store, StoreError};
-use crate::world::Remembered;
-use evenhand_core::{Header, JobId, Lease, Record, SaveError, Saved};
+use crate::world::{Far, Remembered};
+use evenhand_core::{Header, Job, JobId, Lease, Record, SaveError, Saved};
 use evenhand_engine::{Engine, SavedEngine, repeat};
 use std::sync::Arc;
 
@@ -55,6 +55,7 @@ pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Resu
         models: snapshot.cluster.models.clone(),
         nodes: snapshot.cluster.nodes.clone(),
         jobs,
+        far: snapshot.jobs.iter().map(|(_, job)| (job.spec.id, far(job))).collect(),
         leases: snapshot.leases.iter().filter(|lease| Lease::is_seated(lease)).cloned().collect(),
         alarm: followed.alarm,
         grace: header.engine.grace,
@@ -63,6 +64,10 @@ pub(super) fn recover(store: &Store, header: &Header, make: &MakeEngine) -> Resu
     let next_job = store.last_job()?.map_or(JobId(1), |last| JobId(last.0 + 1));
     let is_new = store.last() == 0;
     Ok(Found { engine, followed, repeated, is_new, next_job, machines, remembered })
+}
+
+fn far(job: &Job) -> Far {
+    Far { done: job.done, saved: job.saved, at: job.heard }
 }
 
 /// Where a start may begin: everything after some record.

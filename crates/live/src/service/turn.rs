@@ -70,7 +70,7 @@ impl Service {
         records: &mut Vec<Record>,
         owed: &mut Vec<Owed>,
     ) -> Result<(), StoreError> {
-        let Self { engine, store, world, next_job, queue_max, vitals, savings, followed, origin, .. } = self;
+        let Self { engine, store, world, next_job, terms, vitals, savings, followed, origin, .. } = self;
         let mut batch = match store.batch() {
             Ok(batch) => batch,
             Err(error) => {
@@ -98,7 +98,7 @@ impl Service {
                         batch: &mut batch,
                         world,
                         next_job,
-                        queue_max: *queue_max,
+                        terms: *terms,
                         promises: &followed.promises,
                         policy: &followed.policy,
                         user: asker.user.clone(),

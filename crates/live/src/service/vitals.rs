@@ -145,7 +145,7 @@ pub(super) fn changes_fleet(record: &Record) -> bool {
             | Event::NodeSuspect(_)
             | Event::NodeDraining(_)
             | Event::PolicyChanged(_)
-    ) || record.notes.iter().any(|note| matches!(note, Note::Suspected(_)))
+    ) || record.notes.iter().any(|note| matches!(note, Note::Suspected(_) | Note::TriedAgain(_)))
 }
 
 /// Upper ends of the classes in which [`Durations`] are counted, in microseconds.

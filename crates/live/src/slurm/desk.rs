@@ -1,7 +1,7 @@
 //! What the runner and the thread that talks to Slurm both know. Nobody holds it while waiting for Slurm.
 
 use super::jobs::{SlurmId, SlurmJob, State};
-use super::next::{Around, Leased, Next, Order, next, waits_for_nodes};
+use super::next::{Around, Blame, Leased, Next, Order, next};
 use super::submit::marked;
 use super::tool::Act;
 use crate::runner::{Ending, LiveJob};
@@ -155,7 +155,7 @@ impl Desk {
                 Next::Claim => errands.extend(found.map(|job| Errand::Claim(*id, job.id, job.restarts))),
                 Next::Do(act) => {
                     if act == Act::Home && lease.order == Order::Run {
-                        lease.at_fault = found.is_some_and(|job| !waits_for_nodes(&job.reason));
+                        lease.blame = found.map_or(Blame::Nobody, |job| Blame::for_waiting(&job.reason));
                     }
                     errands.extend(slurm.map(|slurm| Errand::Act(Some(*id), slurm, act)));
                 }

@@ -26,7 +26,7 @@ use crate::world::Mail;
 use claims::Claims;
 use desk::{Desk, Known};
 use evenhand_core::{Abilities, EndCause, JobId, Lease, LeaseId, Node, Outcome, Span, Work};
-use next::{Leased, Order};
+use next::{Blame, Leased, Order};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -113,7 +113,7 @@ impl SlurmRunner {
             asked: self.clock.now(),
             started: false,
             told_to_save: false,
-            at_fault: false,
+            blame: Blame::Nobody,
             missed: 0,
             ended: None,
             devices: Vec::new(),
@@ -200,8 +200,11 @@ impl Runner for SlurmRunner {
         })
     }
 
-    fn steps(&self, job: JobId) -> Work {
-        progress::steps(&job_folder(&self.state, job).checkpoint()).map_or(Work::ZERO, Work::from_steps)
+    fn steps(&self, job: JobId) -> Option<Work> {
+        let is_own = self.shared.with(|desk| desk.jobs.get(&job).is_some_and(Known::is_own));
+        let seen = progress::steps(&job_folder(&self.state, job).checkpoint()).map(Work::from_steps);
+        // What others submitted to Slurm knows nothing of that folder.
+        seen.or_else(|| is_own.then_some(Work::ZERO))
     }
 
     fn gpu_names(&self, lease: &Lease) -> Vec<Vec<GpuName>> {

@@ -24,6 +24,30 @@ pub(super) enum Order {
     GiveUp,
 }
 
+/// Who is to blame for a start that came to nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Blame {
+    /// Nobody: Slurm was busy with others, or says itself what is wrong with a node.
+    #[default]
+    Nobody,
+    /// Its nodes: Slurm has something on them that nobody knows of.
+    Nodes,
+    /// The job, which asks for what is not there. It uses up its tries; otherwise it would be tried for ever.
+    Job,
+}
+
+impl Blame {
+    /// Who is to blame for a job that waits for this reason although it was told to start.
+    pub(super) fn for_waiting(reason: &str) -> Self {
+        const NOBODY: [&str; 4] = ["None", "Priority", "NodeDown", "BeginTime"];
+        match reason {
+            "Resources" | "Cleaning" => Self::Nodes,
+            _ if NOBODY.contains(&reason) || reason.starts_with("ReqNodeNotAvail") => Self::Nobody,
+            _ => Self::Job,
+        }
+    }
+}
+
 /// A lease and how far it is.
 #[derive(Clone, Debug)]
 pub(super) struct Leased {
@@ -35,8 +59,8 @@ pub(super) struct Leased {
     pub asked: Time,
     pub started: bool,
     pub told_to_save: bool,
-    /// It cannot be started, and no node is to blame for that.
-    pub at_fault: bool,
+    /// Who is to blame if it cannot be started.
+    pub blame: Blame,
     /// Polls in a row in which its job was not there.
     pub missed: u32,
     pub ended: Option<Ending>,
@@ -137,16 +161,13 @@ fn pending(lease: &Leased, job: &SlurmJob, around: &Around) -> Next {
     }
 }
 
-/// It could not be started. A job that asks for what is not there uses up its tries; otherwise it would make one node after the other
-/// look bad.
+/// It could not be started.
 fn in_vain(lease: &Leased) -> Next {
-    Next::End(if lease.at_fault { Ending::Crashed } else { Ending::NotLaunched(Retry::Later) })
-}
-
-/// Whether a job that waits although it was told to start waits for its nodes, and not for something that it asks for itself.
-pub(super) fn waits_for_nodes(reason: &str) -> bool {
-    const NODES: [&str; 6] = ["None", "Priority", "Resources", "Cleaning", "NodeDown", "BeginTime"];
-    NODES.contains(&reason) || reason.starts_with("ReqNodeNotAvail")
+    Next::End(match lease.blame {
+        Blame::Nobody => Ending::NotLaunched(Retry::Freely),
+        Blame::Nodes => Ending::NotLaunched(Retry::Later),
+        Blame::Job => Ending::Crashed,
+    })
 }
 
 fn leaving(lease: &Leased, now: Time) -> Next {
@@ -194,7 +215,7 @@ mod tests {
             asked: Time(0),
             started: false,
             told_to_save: false,
-            at_fault: false,
+            blame: Blame::Nobody,
             missed: 0,
             ended: None,
             devices: Vec::new(),
@@ -224,9 +245,15 @@ mod tests {
         let (run, late) = (lease(Order::Run), PATIENCE.0);
         assert_eq!(after(&run, &job("PENDING", "run", 2), late), Next::Do(Act::Home));
         let home = job("PENDING", "home", 2);
-        assert_eq!(after(&run, &home, late), Next::End(Ending::NotLaunched(Retry::Later)));
-        assert_eq!(after(&Leased { at_fault: true, ..run }, &home, late), Next::End(Ending::Crashed));
-        assert!(waits_for_nodes("Resources") && !waits_for_nodes("PartitionTimeLimit"));
+        for (reason, ending) in [
+            ("Priority", Ending::NotLaunched(Retry::Freely)),
+            ("ReqNodeNotAvail, UnavailableNodes:gpu1", Ending::NotLaunched(Retry::Freely)),
+            ("Resources", Ending::NotLaunched(Retry::Later)),
+            ("PartitionTimeLimit", Ending::Crashed),
+        ] {
+            let run = Leased { blame: Blame::for_waiting(reason), ..run.clone() };
+            assert_eq!(after(&run, &home, late), Next::End(ending), "{reason}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::Log;
 use super::claims::{Claim, Claims};
 use super::desk::{Desk, Discovery, Errand, News, Picture};
 use super::jobs::{SlurmId, SlurmJob};
-use super::next::Order;
+use super::next::{Blame, Order};
 use super::nodes::SlurmNode;
 use super::submit::{Submission, write_environment};
 use super::tool::{Act, Tool, ToolError};
@@ -292,7 +292,7 @@ impl Watch {
             match act {
                 Act::Start { .. } if done.is_err() && leased.order == Order::Run => {
                     leased.order = Order::GiveUp;
-                    leased.at_fault = true;
+                    leased.blame = Blame::Job;
                 }
                 Act::Start { .. } => leased.asked = leased.asked.max(now),
                 Act::Term => leased.told_to_save = true,

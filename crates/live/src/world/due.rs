@@ -52,6 +52,8 @@ impl World {
             && seen.started
             && !std::mem::replace(&mut running.started, true)
         {
+            let job = running.lease.job;
+            self.begin_counting(job);
             self.ready.push_back(Arrival::Seen(Event::LeaseStarted(lease)));
         }
         if let Some(ending) = seen.ended {
@@ -80,11 +82,8 @@ impl World {
             Ending::Crashed => EndCause::Crashed,
             Ending::Lost => EndCause::NodeLost,
         };
-        let job = running.lease.job;
-        let saved = self.runner.steps(job);
-        let declared = self.jobs.get(&job).and_then(|job| job.spec.work);
-        let done = declared.filter(|_| ending == Ending::Done).unwrap_or(saved);
-        self.ready.push_back(Arrival::Seen(Event::LeaseEnded { lease, done, saved: done, cause }));
+        let (done, saved) = self.at_the_end(&running, ending);
+        self.ready.push_back(Arrival::Seen(Event::LeaseEnded { lease, done, saved, cause }));
     }
 
     pub(super) fn take_node(&mut self, node: NodeId) {
@@ -124,7 +123,9 @@ impl World {
     fn note_progress(&mut self) {
         for (lease, running) in self.running.iter_mut().filter(|(_, running)| running.started) {
             let job = running.lease.job;
-            let told = (self.runner.steps(job), self.runner.report(*lease, job));
+            let report = self.runner.report(*lease, job);
+            let Some(saved) = self.runner.steps(job).or(report.map(|_| Work::ZERO)) else { continue };
+            let told = (saved, report);
             let before = std::mem::replace(&mut running.told, told);
             if before != told {
                 self.ready.push_back(Arrival::Seen(progress(*lease, told, before.1)));

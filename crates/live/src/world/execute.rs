@@ -68,6 +68,7 @@ impl World {
         if self.jobs.remove(&job).is_none() {
             return;
         }
+        self.far.remove(&job);
         let own = self.running.values().filter(|running| running.lease.job == job);
         for lease in own.map(|running| running.lease.id).collect::<Vec<_>>() {
             self.tell_to_leave(lease, EndCause::Stopped, Span::ZERO);

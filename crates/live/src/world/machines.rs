@@ -120,33 +120,9 @@ fn seats_of_others(node: &Node, own: GpuMask, count: u8) -> GpuMask {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::runner::{LiveJob, Runner, Seen};
+    use crate::world::idle::Idle;
     use crate::world::{Mail, Setting};
-    use evenhand_core::{Abilities, EndCause, JobId, Lease, LeaseId, Outcome, Span, Work};
     use std::sync::mpsc::{Sender, channel};
-
-    /// Runs nothing.
-    struct Idle;
-
-    impl Runner for Idle {
-        fn abilities(&self) -> Abilities {
-            crate::LOCAL_ABILITIES
-        }
-        fn start(&mut self, _: &Lease, _: &LiveJob) {}
-        fn adopt(&mut self, _: &Lease) -> bool {
-            false
-        }
-        fn stop(&mut self, _: LeaseId, _: EndCause, _: Span) {}
-        fn look(&mut self, _: LeaseId) -> Seen {
-            Seen::default()
-        }
-        fn steps(&self, _: JobId) -> Work {
-            Work::ZERO
-        }
-        fn clear(&mut self, _: LeaseId) {}
-        fn end(&mut self, _: JobId, _: Outcome) {}
-        fn keep_only(&mut self, _: &dyn Fn(LeaseId) -> bool) {}
-    }
 
     /// The node that is told next, once there is this machine with so many GPUs, of which others hold so many.
     fn told(world: &mut World, tell: &Sender<Mail>, gpus: u8, taken: u8) -> Option<Node> {
@@ -163,7 +139,7 @@ mod tests {
     #[test]
     fn gpus_that_others_hold_or_that_went_missing_keep_their_numbers() {
         let (tell, inbox) = channel();
-        let mut world = World::new(Setting::default(), Clock::start(), Box::new(Idle), inbox);
+        let mut world = World::new(Setting::default(), Clock::start(), Box::new(Idle::default()), inbox);
         let node = told(&mut world, &tell, 8, 3).unwrap();
         assert_eq!((node.gpus, node.taken), (8, GpuMask(0b1110_0000)));
         assert_eq!(told(&mut world, &tell, 8, 3), None, "nothing is new");
@@ -174,7 +150,7 @@ mod tests {
     #[test]
     fn what_an_operator_said_of_a_node_outlives_its_changes() {
         let (tell, inbox) = channel();
-        let mut world = World::new(Setting::default(), Clock::start(), Box::new(Idle), inbox);
+        let mut world = World::new(Setting::default(), Clock::start(), Box::new(Idle::default()), inbox);
         let id = told(&mut world, &tell, 8, 0).unwrap().id;
         world.drain(id, true);
         let node = told(&mut world, &tell, 8, 3).unwrap();

@@ -5,10 +5,14 @@
 
 mod due;
 mod execute;
+mod far;
 mod gauges;
+#[cfg(test)]
+mod idle;
 mod machines;
 mod recover;
 
+pub use far::Far;
 pub use machines::{FoundNode, Readiness};
 pub use recover::Remembered;
 
@@ -117,6 +121,8 @@ pub struct World {
     /// Nodes that are to come back when all that was lost with them is gone.
     returning: BTreeSet<NodeId>,
     jobs: BTreeMap<JobId, LiveJob>,
+    /// How far each job was when it was last heard of.
+    far: BTreeMap<JobId, Far>,
     running: BTreeMap<LeaseId, Running>,
     ended: BTreeSet<LeaseId>,
     /// Leases to look at again.
@@ -157,6 +163,7 @@ impl World {
             down: BTreeSet::new(),
             returning: BTreeSet::new(),
             jobs: BTreeMap::new(),
+            far: BTreeMap::new(),
             running: BTreeMap::new(),
             ended: BTreeSet::new(),
             again: BTreeSet::new(),

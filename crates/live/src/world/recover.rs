@@ -1,11 +1,11 @@
 //! The world as an earlier server left it, taken up again.
 
 use super::gauges::Measured;
-use super::{Alarm, Mail, Running, World, by_id};
+use super::{Alarm, Far, Mail, Running, World, by_id};
 use crate::clock::Clock;
 use crate::runner::{Ending, LiveJob, Runner};
-use evenhand_core::{EndCause, GpuModel, Health, Lease, LeaseState, Node, Round, Span, Time, Work};
-use std::collections::BTreeSet;
+use evenhand_core::{EndCause, GpuModel, Health, JobId, Lease, LeaseState, Node, Round, Span, Time, Work};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Receiver;
 
 /// What the ledger says there should be.
@@ -17,6 +17,8 @@ pub struct Remembered {
     pub nodes: Vec<Node>,
     /// Jobs that have not ended.
     pub jobs: Vec<LiveJob>,
+    /// How far they were when they were last heard of.
+    pub far: BTreeMap<JobId, Far>,
     /// Leases that hold GPUs.
     pub leases: Vec<Lease>,
     /// The alarm that has not rung.
@@ -52,6 +54,7 @@ impl World {
         self.nodes.values().for_each(|node| self.runner.learn(node));
         remembered.jobs.iter().for_each(|job| self.runner.admit(job));
         self.jobs = remembered.jobs.into_iter().map(|job| (job.spec.id, job)).collect();
+        self.far = remembered.far;
         self.alarm = remembered.alarm.map(|(at, round)| Alarm { at, round, prepared: false });
         self.ready.clear();
         self.running.clear();

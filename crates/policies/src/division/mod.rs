@@ -90,6 +90,7 @@ impl Policy for Dividing {
         let mut plan = Plan { others: if due { Others::Release } else { Others::Keep }, ..Plan::default() };
         let terms = Terms { due, round: memory.round, lends: self.lends };
         hand_out(snapshot, &parties, &division, terms, &mut plan);
+        plan.passes_over = self.lends && self.preempt == Preempt::AtRounds;
         plan.quality = quality(&division);
         plan.shares = Some(shares(snapshot, &parties, &division));
         plan.memory = Memory::new(memory);

@@ -8,10 +8,11 @@ use crate::live_args::Server;
 use crate::table::{Side, Table};
 use crate::{clock, inputs, output};
 use anyhow::{Context, Result, anyhow};
+use evenhand_core::Restart;
 use evenhand_live::access::{JobUsers, OWN_TOKEN_FILE};
 use evenhand_live::api::{Accepted, Health};
 use evenhand_live::store::Origin;
-use evenhand_live::{Mail, Runner, ServiceConfig, Setting, Vitals};
+use evenhand_live::{Mail, Runner, ServiceConfig, Setting, Terms, Vitals};
 use evenhand_sim::{ClusterSpec, Setup, engine_for};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -153,7 +154,7 @@ fn start(args: &BenchServe, folder: &Path) -> Result<Running> {
         header: setup.header(evenhand_live::LOCAL_ABILITIES, "stub"),
         make_engine: Box::new(|header| engine_for(header).map_err(|error| error.to_string())),
         make_runner: Box::new(move |_: &Origin| Ok(Box::new(StubRunner::new(news)) as Box<dyn Runner>)),
-        queue_max: u64::MAX,
+        terms: Terms { queue_max: u64::MAX, restart: Restart::default() },
         ledger_bytes_max: None,
         keep_policy: false,
     };

@@ -48,8 +48,8 @@ impl Runner for StubRunner {
         Seen { started: true, ended: left.map(Ending::Left), again: None }
     }
 
-    fn steps(&self, _job: JobId) -> Work {
-        Work::ZERO
+    fn steps(&self, _job: JobId) -> Option<Work> {
+        Some(Work::ZERO)
     }
 
     fn clear(&mut self, lease: LeaseId) {
