@@ -129,6 +129,12 @@ impl Cluster {
         self.nodes[number] = node(&self.folder, number);
     }
 
+    /// Whether the prolog, which Slurm runs on a node before a job, fails from now on.
+    pub fn fail_prolog(&self, fails: bool) {
+        let status = if fails { "exit 1\n" } else { "exit 0\n" };
+        fs::write(self.folder.join("prolog"), format!("#!/bin/sh\n{status}")).unwrap();
+    }
+
     /// A node goes, with all on it, or comes back.
     pub fn set_node(&self, node: &str, state: &str) {
         let (node, state) = (format!("nodename={node}"), format!("state={state}"));
@@ -219,6 +225,9 @@ fn write_files(folder: &Path) {
         "NodeName=gpu[0-1] Name=gpu Type=v100 File={gpus}/nvidia[0-7]\nNodeName=gpu[2-3] Name=gpu Type=p100 File={gpus}/nvidia[0-7]\n"
     );
     fs::write(folder.join("gres.conf"), gres).unwrap();
+    let prolog = folder.join("prolog");
+    fs::write(&prolog, "#!/bin/sh\nexit 0\n").unwrap();
+    fs::set_permissions(&prolog, fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(folder.join("slurm.conf"), slurm_conf(folder)).unwrap();
 }
 
@@ -232,7 +241,7 @@ fn slurm_conf(folder: &Path) -> String {
          AuthInfo=socket={base}/run/munge.sock\nCredType=cred/munge\nSlurmUser=root\nProctrackType=proctrack/linuxproc\n\
          TaskPlugin=task/none\nJobAcctGatherType=jobacct_gather/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
          SchedulerType=sched/builtin\nPriorityType=priority/basic\nPreemptMode=OFF\nGresTypes=gpu\nReturnToService=2\nKillWait=2\n\
-         SlurmdTimeout=30\nSlurmdParameters=config_overrides\n\
+         SlurmdTimeout=30\nSlurmdParameters=config_overrides\nProlog={base}/prolog\n\
          SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0\n\
          CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\nStateSaveLocation={base}/state\nSlurmdSpoolDir={base}/spool/%n\n\
          SlurmctldPidFile={base}/run/slurmctld.pid\nSlurmdPidFile={base}/run/%n.pid\n\

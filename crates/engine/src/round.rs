@@ -84,11 +84,12 @@ impl Engine {
         }
         self.set_contracts(&changes.contracts);
         let dropped = self.place(&changes.place, opens.as_ref(), step);
-        self.fill_in(&plan, &dropped, step);
+        let filled = self.fill_in(&plan, &dropped, step);
         self.seat_guests(&plan.spare, step);
         let guests = self.state.guests.iter().filter_map(|id| self.state.leases.get(*id));
         let guests: BTreeSet<JobId> = guests.map(|lease| lease.job).collect();
-        let waits = plan.refused.iter().copied().chain(dropped).filter(|(job, _)| !guests.contains(job));
+        let runs = |job: &JobId| guests.contains(job) || filled.contains(job);
+        let waits = plan.refused.iter().copied().chain(dropped).filter(|(job, _)| !runs(job));
         self.note_waits(waits, step);
         self.adopt_shares(&plan);
         step.decision = Some(Decision {
@@ -169,10 +170,10 @@ impl Engine {
         dropped
     }
 
-    /// Where a gang finds its GPUs only in pieces that are of no use to it, somebody else has them meanwhile.
-    fn fill_in(&mut self, plan: &Plan, dropped: &[(JobId, Reason)], step: &mut Step) {
+    /// Where a gang finds its GPUs only in pieces that are of no use to it, others have them meanwhile; says who.
+    fn fill_in(&mut self, plan: &Plan, dropped: &[(JobId, Reason)], step: &mut Step) -> BTreeSet<JobId> {
         if !plan.passes_over || dropped.iter().all(|(_, reason)| *reason != Reason::Fragmented) {
-            return;
+            return BTreeSet::new();
         }
         let (jobs, tenants) = (&self.state.jobs, &self.state.tenants);
         let refused = plan.refused.iter().filter(|(_, reason)| *reason == Reason::NoRoom);
@@ -181,7 +182,11 @@ impl Engine {
         let is_free = |job: &&Job| tenants.lineage(job.spec.tenant).all(|tenant| tenant.limit.is_none());
         let grant = |job: &Job| Grant::new(job.spec.id, job.spec.gpus.min, Site::Anywhere, Reason::LeftOver);
         let grants: Vec<Grant> = waiting.filter(is_free).map(grant).collect();
-        self.place(&grants, None, step);
+        let mut filled: BTreeSet<JobId> = grants.iter().map(|grant| grant.job).collect();
+        for (job, _) in self.place(&grants, None, step) {
+            filled.remove(&job);
+        }
+        filled
     }
 
     /// GPUs that nobody keeps: free, or held by leases that are being stopped and promised to nobody.
@@ -242,9 +247,7 @@ impl Engine {
     /// Notes why jobs wait, where that is news.
     fn note_waits(&mut self, refused: impl Iterator<Item = (JobId, Reason)>, step: &mut Step) {
         for (job, reason) in refused {
-            if self.state.jobs.by_id(job).is_some_and(Job::is_queued)
-                && self.state.waits.insert(job, reason) != Some(reason)
-            {
+            if self.state.jobs.by_id(job).is_some() && self.state.waits.insert(job, reason) != Some(reason) {
                 step.notes.push(Note::Waits { job, reason });
             }
         }

@@ -28,6 +28,25 @@ fn every_job_ends_once_whatever_is_lost_on_the_way() {
     server.replays();
 }
 
+/// Slurm then holds the job back by itself, which is no wish of anybody's.
+#[test]
+fn a_job_whose_prolog_fails_is_tried_again_elsewhere() {
+    if !is_installed() {
+        return;
+    }
+    let cluster = Cluster::start();
+    let server = Server::start("slurm-prolog", &cluster, "fifo");
+    cluster.fail_prolog(true);
+    server.sbatch(&cluster, "vision", "unlucky", &["--gres=gpu:1"], 10);
+    let is_closed =
+        || !cluster.says("sinfo", &["-h", "-N", "-p", "evenhand", "-t", "drain", "-o", "%N"]).is_empty();
+    eventually("Slurm closes the node", is_closed);
+    cluster.fail_prolog(false);
+    eventually("no job is left", || server.says(&["queue"]) == "no jobs\n");
+    each_ended_once(&server, &["unlucky".to_owned()]);
+    server.replays();
+}
+
 /// The controller, the daemon of a node, a node and the server are lost one after the other, and come back.
 pub fn lose_everything(cluster: &mut Cluster, server: &mut Server) {
     cluster.kill_controller();

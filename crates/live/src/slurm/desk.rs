@@ -203,6 +203,8 @@ impl Desk {
             let mut act = |act| errands.push(Errand::Act(None, slurm, act));
             match job.state {
                 State::Pending if job.partition != self.home => act(Act::Home),
+                // Whether it is tried again is not Slurm's to say.
+                State::Pending if job.launch_failed => act(Act::Release),
                 State::Pending if job.held != known.held && !known.is_own() => {
                     known.held = job.held;
                     news.push(News::Hold(*id, job.held));

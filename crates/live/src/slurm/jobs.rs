@@ -40,6 +40,8 @@ pub(super) struct SlurmJob {
     pub reason: String,
     /// Somebody holds it back.
     pub held: bool,
+    /// Slurm itself holds it back: it could not be launched, its prolog failed, for instance.
+    pub launch_failed: bool,
     /// How often it was put back into the queue: tells its runs apart.
     pub restarts: u32,
     pub may_requeue: bool,
@@ -135,6 +137,7 @@ struct Row {
     account: Option<String>,
     #[serde(default)]
     state_reason: Option<String>,
+    state_description: Option<String>,
     #[serde(default)]
     priority: Number,
     #[serde(default)]
@@ -201,6 +204,11 @@ impl SlurmJob {
         self.nodes.iter().zip(lists).flat_map(on).collect()
     }
 
+    /// Nothing holds it back.
+    pub(super) fn may_start(&self) -> bool {
+        !self.held && !self.launch_failed
+    }
+
     /// The nodes on which it holds something now.
     pub(super) fn nodes_held(&self) -> &[String] {
         if matches!(self.state, State::Running | State::Completing) { &self.nodes } else { &[] }
@@ -212,10 +220,13 @@ impl From<Row> for SlurmJob {
         let special = special(&row);
         let list = |text: &Option<String>| hostlist::expand(text.as_deref().unwrap_or_default());
         let priority = row.priority.get();
+        // Slurm's words for it, of all versions that have any.
+        let launch_failed = row.state_description.is_some_and(|why| why.starts_with("launch fail"));
         Self {
             id: row.job_id,
             state: state(&row.job_state),
-            held: priority == Some(0),
+            held: priority == Some(0) && !launch_failed,
+            launch_failed,
             restarts: row.restart_cnt.u32(),
             may_requeue: row.requeue,
             submitted_s: row.submit_time.get().unwrap_or(0),
@@ -305,6 +316,20 @@ mod tests {
             "priority": {"set": true, "infinite": false, "number": 0}}]}"#;
         let job = parse(text).unwrap().remove(0);
         assert_eq!((job.state, job.node_count, job.held), (State::Completing, 2, true));
+    }
+
+    #[test]
+    fn a_job_that_slurm_could_not_launch_is_held_back_by_nobody() {
+        let held = |why: &str| {
+            let text = format!(
+                r#"{{"jobs": [{{"job_id": 5, "job_state": "PENDING", "state_reason": "JobHeldUser", "priority": 0, "state_description": "{why}"}}]}}"#
+            );
+            let job = parse(&text).unwrap().remove(0);
+            (job.held, job.launch_failed)
+        };
+        assert_eq!(held("launch failed requeued held"), (false, true));
+        assert_eq!(held("launch failure limit exceeded requeued held"), (false, true));
+        assert_eq!(held("job requeued in held state"), (true, false), "somebody asked for that");
     }
 
     #[test]

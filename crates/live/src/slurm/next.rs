@@ -127,7 +127,9 @@ fn unclaimed(lease: &Leased, found: Option<&SlurmJob>, around: &Around) -> Next 
         _ if lease.order == Order::GiveUp => in_vain(lease),
         None if around.is_own => Next::Submit,
         None if lease.missed >= MISSED_MAX => Next::TakenBack,
-        Some(job) if job.state == State::Pending && job.partition == around.home && !job.held => Next::Claim,
+        Some(job) if job.state == State::Pending && job.partition == around.home && job.may_start() => {
+            Next::Claim
+        }
         _ if is_late => in_vain(lease),
         _ => Next::Wait,
     }
@@ -140,6 +142,7 @@ fn over(lease: &Leased, job: &SlurmJob) -> Next {
         // Slurm started it again by itself: nobody granted that.
         (State::Running, _) => Next::Do(Act::Requeue),
         (_, Order::Leave { cause, .. }) => Next::End(Ending::Left(cause)),
+        _ if job.launch_failed && !lease.started => Next::End(Ending::NotLaunched(Retry::Later)),
         _ => Next::End(Ending::Lost),
     }
 }
@@ -285,6 +288,9 @@ mod tests {
         assert_eq!(after(&run, &job("PENDING", "run", 3), 1), Next::End(Ending::Lost));
         assert_eq!(after(&run, &job("PENDING", "home", 2), 1), Next::End(Ending::Lost));
         assert_eq!(after(&run, &job("RUNNING", "run", 3), 1), Next::Do(Act::Requeue), "nobody granted that");
+        let failed = SlurmJob { launch_failed: true, ..job("PENDING", "run", 3) };
+        let not_launched = Next::End(Ending::NotLaunched(Retry::Later));
+        assert_eq!(after(&lease(Order::Run), &failed, 1), not_launched, "its prolog failed");
     }
 
     #[test]

@@ -34,6 +34,8 @@ pub(super) enum Act {
     Home,
     /// An ended job waits again.
     Requeue,
+    /// It is not held back any more.
+    Release,
     /// It should save and leave.
     Term,
     /// It has to leave now.
@@ -86,6 +88,7 @@ impl Tool {
             }
             Act::Home => update(&[format!("partition={}", self.home), "reqnodelist=".to_owned()]),
             Act::Requeue => self.call("scontrol", &words(&["requeue", &id])),
+            Act::Release => self.call("scontrol", &words(&["release", &id])),
             Act::Term => self.call("scancel", &words(&["--signal=TERM", "--batch", &id])),
             Act::Kill => self.call("scancel", &words(&["--signal=KILL", "--full", &id])),
             Act::Cancel => self.call("scancel", &words(&[&id])),
