@@ -52,7 +52,7 @@ fn every_job_ends_once_under_every_kind_of_policy() {
     }
 }
 
-fn is_done(server: &Server, name: &str) -> bool {
+pub fn is_done(server: &Server, name: &str) -> bool {
     server.told(name).last().is_some_and(|line| line == "done")
 }
 

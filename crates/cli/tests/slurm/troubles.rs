@@ -1,7 +1,7 @@
 //! Twenty jobs of three tenants under `promise`, and in the middle of them a controller, a node and the server are lost.
 
 use crate::cluster::{Cluster, eventually, is_installed};
-use crate::many::submit_many;
+use crate::many::{is_done, submit_many};
 use crate::server::Server;
 use crate::verdict::{each_ended_once, placed_alike};
 use std::thread;
@@ -52,7 +52,11 @@ pub fn lose_everything(cluster: &mut Cluster, server: &mut Server) {
     cluster.kill_controller();
     thread::sleep(Duration::from_secs(3));
     cluster.restart_controller();
-    thread::sleep(Duration::from_secs(2));
+    // A node tells it of jobs that ended meanwhile at its next attempt, after up to 15 s. If the node were lost before that, nobody would ever know.
+    eventually("the controller has heard of all ends", || {
+        let running = cluster.says("squeue", &["-h", "-t", "running", "-o", "%j"]);
+        !running.is_empty() && !running.lines().any(|name| is_done(server, name))
+    });
     cluster.restart_node(2);
     cluster.set_node("gpu1", "down");
     thread::sleep(Duration::from_secs(2));
