@@ -6,6 +6,9 @@
 
 Light, heavy and bursty load; one and three GPU models; jobs that change and jobs that do not; apps. Without --policy, all policies run. Forecasts are
 exact (what is declared is true, and jobs say when they will change), except in apps, whose jobs end when their tuner or their loss says so.
+
+Where the last job to come runs from its arrival to its end, makespans are equal to the millisecond and nobody can be ahead in them. So two counts are given: ahead
+of all fair policies (no worse in any figure, and better in one), and ahead of them in every figure.
 """
 
 import argparse
@@ -86,6 +89,11 @@ def better(one, other):
     return one != other and all(mine <= theirs for mine, theirs in zip(one, other))
 
 
+def better_in_all(one, other):
+    """Better in every figure."""
+    return all(mine < theirs for mine, theirs in zip(one, other))
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seed", type=int, default=1, help="of the first trace; each has the next")
@@ -94,7 +102,7 @@ def main():
     options.add_argument("--set", action="append", default=[], help="a parameter of ours, or POLICY.KEY=VALUE")
     chosen = options.parse_args()
     policies = [OURS, *chosen.policy] if chosen.policy else ["all"]
-    fronts, near, kept, wins, traces = 0, 0, 0, 0, 0
+    fronts, near, kept, wins, clear, traces = 0, 0, 0, 0, 0, 0
     for number, (name, cluster, work) in enumerate(TRACES):
         if chosen.only and number not in chosen.only:
             continue
@@ -106,11 +114,12 @@ def main():
         best = min(found, key=lambda rival: found[rival][0])
         traces, fronts, kept = traces + 1, fronts + (not over), kept + (ours[1] <= 1.1)
         near, wins = near + (ours[0] <= 1.1 * found[best][0]), wins + (not lost)
+        clear += all(better_in_all(ours, found[rival]) for rival in fair)
         if len(found) < 7:
             print("      ", "; ".join(f"{rival} {a:.0f}/{b:.2f}/{c:.0f}" for rival, (a, b, c) in found.items()))
         print(f"{number:2} {name}: {ours[0]:.0f} s, {ours[1]:.2f}, {ours[2]:.0f} s; best mean {found[best][0]:.0f} s ({ours[0] / found[best][0]:.2f}, {best}, {found[best][1]:.2f}); "
               f"behind {', '.join(over) or 'nobody'}; not ahead of {', '.join(lost) or 'no fair one'}", flush=True)
-    print(f"of {traces}: on the front in {fronts}, ahead of all fair policies in {wins}, mean within 10 % of the best in {near}, nobody above 1.1 in {kept}")
+    print(f"of {traces}: on the front in {fronts}, ahead of all fair policies in {wins} (in every figure in {clear}), mean within 10 % of the best in {near}, nobody above 1.1 in {kept}")
 
 
 if __name__ == "__main__":

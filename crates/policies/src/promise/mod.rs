@@ -15,7 +15,8 @@
 //! 1. whoever is at risk, rho_i > 1: who will be late anyway by rho_i^2 / R_i, then who need not be by its laxity, but before all that if its
 //!    rho_i^2 / (g_i R_i) is 100 times that of one who will: where not all promises can be kept, few are broken, and nobody's by far;
 //! 2. whoever would pass the horizon by waiting for another round, C - now - min(Rhigh_i, 1.25 R_i) < tau, if g_i <= M / 8;
-//! 3. the smallest R_i g_i^min(1, 5 sigma_i), as far as it can be lent what it takes: S(t) >= g_i tau for every t before its own latest start;
+//! 3. the smallest R_i g_i^max(1 - (1 + theta_i) rho_i, min(1, 5 sigma_i)), as far as it can be lent what it takes: S(t) >= g_i tau for every t
+//!    before its own latest start;
 //! 4. the others, the earliest due first.
 //!
 //! On which GPU model: those who run are exchanged between models as long as sum_i omega_i ln(r_ij / max_j r_ij) grows, with omega_i larger the

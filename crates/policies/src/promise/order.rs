@@ -115,8 +115,9 @@ impl<'a> Desk<'a> {
     pub fn claims(&self) -> Vec<Claim> {
         let everybody = 0..self.cases.len();
         let (mut first, rest): (Vec<usize>, Vec<usize>) = everybody.partition(|at| self.is_at_risk(*at));
-        let passes = |at: &usize| !self.between && self.passes_horizon(*at);
-        let (mut long, mut rest): (Vec<usize>, Vec<usize>) = rest.into_iter().partition(passes);
+        // Also between rounds: whoever sets the horizon has no time to wait for the next one.
+        let (mut long, mut rest): (Vec<usize>, Vec<usize>) =
+            rest.into_iter().partition(|at| self.passes_horizon(*at));
         let by = |list: &mut Vec<usize>, key: &dyn Fn(usize) -> f64| {
             let mut keyed: Vec<(f64, usize)> = list.iter().map(|at| (key(*at), *at)).collect();
             keyed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -229,17 +230,26 @@ impl<'a> Desk<'a> {
         risk.powi(2) / self.size(at).max(1.0)
     }
 
-    /// The smaller the sooner: seconds left, less what stopping it would cost; the less sure they are, the more the gang counts, which is
-    /// known. Of a job of unknown size, GPU-seconds done.
+    /// The smaller the sooner: seconds left, less what stopping it would cost, times a power of the gang. Of a job of unknown size,
+    /// GPU-seconds done.
     fn size(&self, at: usize) -> f64 {
         let case = &self.cases[at];
         let saved_s = if case.runs { case.restart_s } else { 0.0 };
         let gang = f64::from(case.view.gang);
         let size = if case.sized {
-            (case.left_s - saved_s).max(1.0) * gang.powf((GANG_COUNTS * case.spread).min(1.0))
+            (case.left_s - saved_s).max(1.0) * gang.powf(self.gang_counts(at))
         } else {
             gang * case.left_s
         };
         if self.between && case.runs { size / INTERRUPTED_FOR } else { size }
+    }
+
+    /// How much the gang counts beside the time left: the more, the further the job is ahead of its promise, because small GPU-time first is
+    /// what brings the mean down, and the less sure its time is, because the gang is known. Not at all for one that is as late as its promise:
+    /// fair times do not depend on gangs, and large ones would all be put off to their latest start.
+    fn gang_counts(&self, at: usize) -> f64 {
+        let case = &self.cases[at];
+        let ahead = 1.0 - (1.0 + case.tolerance) * self.risk[at];
+        ahead.max(GANG_COUNTS * case.spread).clamp(0.0, 1.0)
     }
 }
