@@ -151,7 +151,7 @@ fn a_job_learns_from_its_environment_what_it_may_use_and_nothing_else() {
     program.limits = ProgramLimits { open_files: Some(77), ..ProgramLimits::default() };
     let mut place = Place::with(program);
     place.start(12);
-    assert_eq!(place.until_ended().1, FINISHED);
+    assert_eq!(place.until_ended(), (Work::ZERO, FINISHED));
     let output = place.output();
     assert!(output.starts_with("7 12 0.1,1.3 0 5\n77\n"), "{output}");
     // Cargo sets this for the test, as a server's secrets would be set for the server.

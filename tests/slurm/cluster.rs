@@ -162,15 +162,24 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Looks again and again until it holds.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..1200 {
+/// Looks again and again until it holds, for a minute.
+pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    within(1, what, holds);
+}
+
+/// After something was lost: a controller asks only every minute or so again what became of a job that was ending when the daemon of its node was.
+pub fn after_losses(what: &str, holds: impl FnMut() -> bool) {
+    within(4, what, holds);
+}
+
+fn within(minutes: u32, what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..1200 * minutes {
         if holds() {
             return;
         }
         thread::sleep(Duration::from_millis(50));
     }
-    panic!("not within a minute: {what}");
+    panic!("not within {minutes} min: {what}");
 }
 
 /// Processes with this configuration in their environment.

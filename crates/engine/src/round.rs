@@ -83,7 +83,12 @@ impl Engine {
             self.stop(*lease, *reason, step);
         }
         self.set_contracts(&changes.contracts);
-        let dropped = self.place(&changes.place, opens.as_ref(), step);
+        let dropped = if changes.place.is_empty() {
+            Vec::new()
+        } else {
+            let room = self.room();
+            self.place(&changes.place, room, opens.as_ref(), step)
+        };
         let filled = self.fill_in(&plan, &dropped, step);
         self.seat_guests(&plan.spare, step);
         let guests = self.state.guests.iter().filter_map(|id| self.state.leases.get(*id));
@@ -139,11 +144,13 @@ impl Engine {
     }
 
     /// Seats the grants that have no lease yet; says which were dropped and why.
-    fn place(&mut self, grants: &[Grant], opens: Option<&Opening>, step: &mut Step) -> Vec<(JobId, Reason)> {
-        if grants.is_empty() {
-            return Vec::new();
-        }
-        let mut room = self.room();
+    fn place(
+        &mut self,
+        grants: &[Grant],
+        mut room: FreeIndex,
+        opens: Option<&Opening>,
+        step: &mut Step,
+    ) -> Vec<(JobId, Reason)> {
         let (exact, open): (Vec<_>, Vec<_>) =
             grants.iter().cloned().partition(|grant| matches!(grant.site, Site::Exactly(_)));
         let mut dropped = Vec::new();
@@ -183,7 +190,9 @@ impl Engine {
         let grant = |job: &Job| Grant::new(job.spec.id, job.spec.gpus.min, Site::Anywhere, Reason::LeftOver);
         let grants: Vec<Grant> = waiting.filter(is_free).map(grant).collect();
         let mut filled: BTreeSet<JobId> = grants.iter().map(|grant| grant.job).collect();
-        for (job, _) in self.place(&grants, None, step) {
+        // What leases on their way out hold may be wanted by those who held it: they come before others once they are gone.
+        let free = self.state.cluster.free.clone();
+        for (job, _) in self.place(&grants, free, None, step) {
             filled.remove(&job);
         }
         filled

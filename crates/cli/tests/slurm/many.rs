@@ -1,6 +1,6 @@
 //! Many jobs of all shapes, under several policies.
 
-use crate::cluster::{Cluster, eventually, is_installed};
+use crate::cluster::{Cluster, after_losses, is_installed};
 use crate::server::Server;
 use crate::troubles::lose_everything;
 use crate::verdict::{each_ended_once, placed_alike};
@@ -22,7 +22,7 @@ pub fn submit_many(server: &Server, cluster: &Cluster, count: usize) -> Vec<Stri
 }
 
 /// Under each policy everything is lost once in the middle, and comes back. Takes minutes. `EVENHAND_SLURM_JOBS` says how many jobs, and
-/// `EVENHAND_SLURM_POLICIES` under which policies; 60 under four of each kind if nothing is said.
+/// `EVENHAND_SLURM_POLICIES` under which policies; 60 and four policies, one of each kind, if nothing is said.
 #[test]
 #[ignore = "it takes minutes"]
 #[expect(clippy::print_stderr, reason = "what was seen is worth reading")]
@@ -42,7 +42,7 @@ fn every_job_ends_once_under_every_kind_of_policy() {
         let compared = compare_until(&server, &cluster, || done(&server) >= count / 3);
         lose_everything(&mut cluster, &mut server);
         let compared = compared + compare_until(&server, &cluster, || done(&server) == count);
-        eventually("no job is left", || server.says(&["queue"]) == "no jobs\n");
+        after_losses("no job is left", || server.says(&["queue"]) == "no jobs\n");
         each_ended_once(&server, &names);
         server.replays();
         let moved = names.iter().filter(|name| went_on_elsewhere(&server, name)).count();
@@ -68,7 +68,7 @@ fn went_on_elsewhere(server: &Server, name: &str) -> bool {
 fn compare_until(server: &Server, cluster: &Cluster, holds: impl Fn() -> bool) -> usize {
     let mut compared = 0;
     while !holds() {
-        eventually("a placement is compared, or it holds", || {
+        after_losses("a placement is compared, or it holds", || {
             let now = placed_alike(server, cluster);
             compared += now;
             now > 0 || holds()

@@ -1,6 +1,6 @@
 //! Twenty jobs of three tenants under `promise`, and in the middle of them a controller, a node and the server are lost.
 
-use crate::cluster::{Cluster, eventually, is_installed};
+use crate::cluster::{Cluster, after_losses, eventually, is_installed};
 use crate::many::{is_done, submit_many};
 use crate::server::Server;
 use crate::verdict::{each_ended_once, placed_alike};
@@ -23,7 +23,7 @@ fn every_job_ends_once_whatever_is_lost_on_the_way() {
     compare_placements(&server, &cluster);
     lose_everything(&mut cluster, &mut server);
     cluster.set_node(&first, "resume");
-    eventually("no job is left", || server.says(&["queue"]) == "no jobs\n");
+    after_losses("no job is left", || server.says(&["queue"]) == "no jobs\n");
     each_ended_once(&server, &names);
     server.replays();
 }
@@ -54,7 +54,7 @@ pub fn lose_everything(cluster: &mut Cluster, server: &mut Server) {
     cluster.restart_controller();
     // A node tells it of jobs that ended meanwhile at its next attempt, after up to 15 s. If the node were lost before that, nobody would ever know.
     eventually("the controller has heard of all ends", || {
-        let running = cluster.says("squeue", &["-h", "-t", "running", "-o", "%j"]);
+        let running = cluster.says("squeue", &["-h", "-t", "running,completing", "-o", "%j"]);
         !running.is_empty() && !running.lines().any(|name| is_done(server, name))
     });
     cluster.restart_node(2);

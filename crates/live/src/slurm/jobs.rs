@@ -222,6 +222,7 @@ impl From<Row> for SlurmJob {
         let priority = row.priority.get();
         // Slurm's words for it, of all versions that have any.
         let launch_failed = row.state_description.is_some_and(|why| why.starts_with("launch fail"));
+        let launch_failed = launch_failed && priority == Some(0);
         Self {
             id: row.job_id,
             state: state(&row.job_state),

@@ -105,19 +105,7 @@ impl SlurmRunner {
     }
 
     fn leased(&self, job: JobId, nodes: Vec<String>) -> Leased {
-        Leased {
-            job,
-            nodes,
-            claim: None,
-            order: Order::Run,
-            asked: self.clock.now(),
-            started: false,
-            told_to_save: false,
-            blame: Blame::Nobody,
-            missed: 0,
-            ended: None,
-            devices: Vec::new(),
-        }
+        Leased::new(job, nodes, self.clock.now())
     }
 }
 
@@ -167,8 +155,10 @@ impl Runner for SlurmRunner {
         };
         // A node without a name is none of Slurm's: then there is nothing that could be asked for, and the start is in vain.
         let nodes = self.shared.with(|desk| name(desk)).unwrap_or_default();
-        let order = if nodes.is_empty() { Order::GiveUp } else { Order::Run };
-        self.track(lease.id, Leased { order, ..self.leased(lease.job, nodes) }, Some(lease.clone()));
+        let (order, blame) =
+            if nodes.is_empty() { (Order::GiveUp, Blame::Nodes) } else { (Order::Run, Blame::Nobody) };
+        let leased = Leased { order, blame, ..self.leased(lease.job, nodes) };
+        self.track(lease.id, leased, Some(lease.clone()));
     }
 
     fn adopt(&mut self, lease: &Lease) -> bool {

@@ -27,10 +27,10 @@ pub(super) enum Order {
 /// Who is to blame for a start that came to nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Blame {
-    /// Nobody: Slurm was busy with others, or says itself what is wrong with a node.
+    /// Nobody: Slurm was busy with others.
     #[default]
     Nobody,
-    /// Its nodes: Slurm has something on them that nobody knows of.
+    /// Its nodes: Slurm has something on them that nobody knows of, or keeps them for somebody.
     Nodes,
     /// The job, which asks for what is not there. It uses up its tries; otherwise it would be tried for ever.
     Job,
@@ -39,10 +39,10 @@ pub(super) enum Blame {
 impl Blame {
     /// Who is to blame for a job that waits for this reason although it was told to start.
     pub(super) fn for_waiting(reason: &str) -> Self {
-        const NOBODY: [&str; 4] = ["None", "Priority", "NodeDown", "BeginTime"];
         match reason {
-            "Resources" | "Cleaning" => Self::Nodes,
-            _ if NOBODY.contains(&reason) || reason.starts_with("ReqNodeNotAvail") => Self::Nobody,
+            "None" | "Priority" | "BeginTime" => Self::Nobody,
+            "Resources" | "Cleaning" | "NodeDown" => Self::Nodes,
+            _ if reason.starts_with("ReqNodeNotAvail") => Self::Nodes,
             _ => Self::Job,
         }
     }
@@ -66,6 +66,25 @@ pub(super) struct Leased {
     pub ended: Option<Ending>,
     /// The GPUs that it has, where Slurm says which.
     pub devices: Vec<(String, u8)>,
+}
+
+impl Leased {
+    /// One that is to run, and of which nothing is known yet.
+    pub(super) fn new(job: JobId, nodes: Vec<String>, asked: Time) -> Self {
+        Self {
+            job,
+            nodes,
+            claim: None,
+            order: Order::Run,
+            asked,
+            started: false,
+            told_to_save: false,
+            blame: Blame::Nobody,
+            missed: 0,
+            ended: None,
+            devices: Vec::new(),
+        }
+    }
 }
 
 /// What surrounds a lease.
@@ -142,7 +161,7 @@ fn over(lease: &Leased, job: &SlurmJob) -> Next {
         // Slurm started it again by itself: nobody granted that.
         (State::Running, _) => Next::Do(Act::Requeue),
         (_, Order::Leave { cause, .. }) => Next::End(Ending::Left(cause)),
-        _ if job.launch_failed && !lease.started => Next::End(Ending::NotLaunched(Retry::Later)),
+        _ if job.launch_failed => Next::End(Ending::NotLaunched(Retry::Later)),
         _ => Next::End(Ending::Lost),
     }
 }
@@ -210,19 +229,7 @@ mod tests {
     fn lease(order: Order) -> Leased {
         let nodes = vec!["gpu1".to_owned()];
         let claim = Claim { job: JobId(1), slurm: 17, restarts: 2, nodes: nodes.clone(), killed: false };
-        Leased {
-            job: JobId(1),
-            nodes,
-            claim: Some(claim),
-            order,
-            asked: Time(0),
-            started: false,
-            told_to_save: false,
-            blame: Blame::Nobody,
-            missed: 0,
-            ended: None,
-            devices: Vec::new(),
-        }
+        Leased { claim: Some(claim), order, ..Leased::new(JobId(1), nodes, Time(0)) }
     }
 
     fn after(lease: &Leased, job: &SlurmJob, now: u64) -> Next {
@@ -250,7 +257,7 @@ mod tests {
         let home = job("PENDING", "home", 2);
         for (reason, ending) in [
             ("Priority", Ending::NotLaunched(Retry::Freely)),
-            ("ReqNodeNotAvail, UnavailableNodes:gpu1", Ending::NotLaunched(Retry::Freely)),
+            ("ReqNodeNotAvail, UnavailableNodes:gpu1", Ending::NotLaunched(Retry::Later)),
             ("Resources", Ending::NotLaunched(Retry::Later)),
             ("PartitionTimeLimit", Ending::Crashed),
         ] {
@@ -290,7 +297,7 @@ mod tests {
         assert_eq!(after(&run, &job("RUNNING", "run", 3), 1), Next::Do(Act::Requeue), "nobody granted that");
         let failed = SlurmJob { launch_failed: true, ..job("PENDING", "run", 3) };
         let not_launched = Next::End(Ending::NotLaunched(Retry::Later));
-        assert_eq!(after(&lease(Order::Run), &failed, 1), not_launched, "its prolog failed");
+        assert_eq!(after(&run, &failed, 1), not_launched, "it seems to run as long as its prolog does");
     }
 
     #[test]

@@ -70,12 +70,12 @@ impl World {
         }
         let cause = match ending {
             // Whoever is told to leave before it has begun has not failed to.
-            Ending::NotLaunched(_) if running.leaving.is_some() => {
-                running.leaving.unwrap_or(EndCause::Stopped)
-            }
             Ending::NotLaunched(retry) => {
-                self.ready.push_back(Arrival::Seen(Event::LaunchFailed { lease, retry }));
-                return;
+                let Some(leaving) = running.leaving else {
+                    self.ready.push_back(Arrival::Seen(Event::LaunchFailed { lease, retry }));
+                    return;
+                };
+                leaving.cause
             }
             Ending::Done => EndCause::Finished { alone: None },
             Ending::Left(cause) => cause,

@@ -98,11 +98,21 @@ struct Alarm {
 struct Running {
     lease: Lease,
     started: bool,
-    /// Why it was told to leave, if it was.
-    leaving: Option<EndCause>,
+    /// It was told to leave.
+    leaving: Option<Leaving>,
     /// What was last told of how far it is: what is saved, and what it says.
     told: (Work, Option<Report>),
     gauged: Measured,
+}
+
+/// A lease was told to leave.
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    cause: EndCause,
+    /// Since when.
+    since: Time,
+    /// Until then it may save.
+    until: Time,
 }
 
 /// The real world.
@@ -320,7 +330,9 @@ impl World {
 
     fn tell_to_leave(&mut self, lease: LeaseId, cause: EndCause, grace: Span) {
         if let Some(running) = self.running.get_mut(&lease) {
-            running.leaving = Some(cause);
+            let now = self.clock.now();
+            let since = running.leaving.map_or(now, |before| before.since);
+            running.leaving = Some(Leaving { cause, since, until: now + grace });
             self.runner.stop(lease, cause, grace);
         }
     }

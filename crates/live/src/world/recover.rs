@@ -86,6 +86,12 @@ impl World {
         }
         if lease.state == LeaseState::Stopping {
             self.tell_to_leave(lease.id, EndCause::Stopped, grace);
+            // When it was told first, and what it did since, nobody knows any more.
+            if let Some(leaving) =
+                self.running.get_mut(&lease.id).and_then(|running| running.leaving.as_mut())
+            {
+                leaving.since = lease.taken;
+            }
         }
         self.look(lease.id);
     }

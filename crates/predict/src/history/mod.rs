@@ -13,8 +13,8 @@ mod hazards;
 
 use crate::{PredictorEntry, regimes};
 use evenhand_core::{
-    Cluster, EndCause, Ends, Event, Forecast, Interference, Job, JobId, JobSpec, Moved, Predictor, Rate,
-    Sample, SaveError, Saved, TenantId, Work,
+    Cluster, EndCause, Ends, Event, Forecast, Interference, Job, JobId, JobSpec, MODELS_MAX, ModelIndex,
+    Moved, Predictor, Rate, Sample, SaveError, Saved, TenantId, Work,
 };
 use hazards::{Hazards, Prior, bin, points, priors};
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,15 @@ fn unit(spec: &JobSpec) -> f64 {
     spec.work.map_or_else(fastest, Work::steps).max(1e-3)
 }
 
+/// For how long a job that never said how far it is held its GPUs, in seconds on its fastest GPU model.
+fn seconds_held(job: &Job) -> f64 {
+    let fastest = unit(&job.spec);
+    let relative = |model: ModelIndex| job.spec.speed(model).get() / fastest;
+    let models = (0..MODELS_MAX as u16).map(ModelIndex);
+    let gpu_ms: f64 = models.map(|model| job.attained[model].0 as f64 * relative(model)).sum();
+    gpu_ms / 1e3 / f64::from(job.spec.gpus.min.0)
+}
+
 impl History {
     /// The bins that a job has come through since it was last heard of. One that fell back after a crash comes through nothing new until it is
     /// where it was.
@@ -150,7 +159,8 @@ impl Predictor for History {
             Event::Progress { done, .. } => (*done, false),
             _ => return moved,
         };
-        let size = done.steps() / unit(spec);
+        let is_silent = ended && spec.work.is_none() && done == Work::ZERO;
+        let size = if is_silent { seconds_held(sample.job) } else { done.steps() / unit(spec) };
         let passed = self.advance(spec.id, bin(size), ended);
         let kept = if spec.work.is_some() { &mut self.said } else { &mut self.unsaid };
         for group in kept.groups(spec) {
@@ -214,7 +224,7 @@ impl Predictor for History {
 mod tests {
     use super::*;
     use crate::job_for_tests;
-    use evenhand_core::{LeaseId, Time};
+    use evenhand_core::{GpuTime, LeaseId, Span, Time};
 
     fn history() -> Box<dyn Predictor> {
         (ENTRY.build)()
@@ -247,6 +257,24 @@ mod tests {
             end(history.as_mut(), id, 400.0, EndCause::Finished { alone: None });
         }
         (8..40).for_each(|id| end(history.as_mut(), id, 400.0, EndCause::Finished { alone: None }));
+        let told = told(history.as_ref()).unwrap();
+        assert!((300.0..500.0).contains(&told), "{told}");
+    }
+
+    #[test]
+    fn a_job_that_never_says_how_far_it_is_was_as_large_as_the_time_it_took() {
+        let mut history = history();
+        for id in 0..40 {
+            let mut job = job_for_tests(100.0);
+            let spec = Arc::make_mut(&mut job.spec);
+            (spec.id, spec.work, spec.speeds) = (JobId(id), None, None);
+            job.attained[ModelIndex(0)] = GpuTime::new(job.spec.gpus.min, Span::from_secs(400));
+            let (done, cause) = (Work::ZERO, EndCause::Finished { alone: None });
+            let event = Event::LeaseEnded { lease: LeaseId(id), done, saved: done, cause };
+            let (now, demand, lease, halted) = (Time::ZERO, None, None, None);
+            let cluster = &Cluster::default();
+            history.observe(&Sample { now, job: &job, event: &event, demand, lease, halted, cluster });
+        }
         let told = told(history.as_ref()).unwrap();
         assert!((300.0..500.0).contains(&told), "{told}");
     }
