@@ -205,7 +205,7 @@ impl Desk {
                 State::Pending if job.partition != self.home => act(Act::Home),
                 // Whether it is tried again is not Slurm's to say.
                 State::Pending if job.launch_failed => act(Act::Release),
-                State::Pending if job.held != known.held && !known.is_own() => {
+                State::Pending if job.held != known.held => {
                     known.held = job.held;
                     news.push(News::Hold(*id, job.held));
                 }
