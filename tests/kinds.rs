@@ -444,7 +444,8 @@ fn what_a_gang_finds_only_in_pieces_somebody_else_has_meanwhile() {
     let whole = |spec: &mut evenhand_core::JobSpec| {
         spec.packets = Some(evenhand_core::Packets { gpus: 2, apart: true });
     };
-    let ones = Stage::new("v100=4", 2).job(0, 1, 10).job(0, 1, 300).job(0, 1, 10).job(0, 1, 300);
+    let ones =
+        Stage::new("v100=4", 2).tenant("ann").job(0, 1, 10).job(0, 1, 300).job(0, 1, 10).job(0, 1, 300);
     let stage = ones.job_with(1, 2, 50, whole).job(2, 1, 20);
     for (name, passes) in [("las", true), ("oef-cooperative", true), ("fifo", false)] {
         let (ends, _) = stage.play(policy(name));
@@ -452,6 +453,9 @@ fn what_a_gang_finds_only_in_pieces_somebody_else_has_meanwhile() {
         let behind = if passes { 30.0 } else { 320.0 };
         assert_eq!((ends[&5], ends[&4]), (behind, 350.0), "{name}");
     }
+    // Limits were counted with the plan; nobody who has one is given anything beside it.
+    let (ends, _) = stage.limit(PerModel::all(GpuCount(100))).play(policy("las"));
+    assert_eq!((ends[&5], ()), (80.0, ()), "it is granted its GPU at the next round");
 }
 
 #[test]

@@ -42,8 +42,22 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Brings everything up.
+    /// Brings everything up. A port that was free may be taken a moment later by somebody else on this machine; then with others.
     pub fn start() -> Self {
+        for _ in 0..3 {
+            let cluster = Self::try_start();
+            if holds_within(400, || cluster.is_idle()) {
+                return cluster;
+            }
+        }
+        panic!("four nodes did not become idle, three times");
+    }
+
+    fn is_idle(&self) -> bool {
+        self.says("sinfo", &["-h", "-N", "-p", "evenhand", "-t", "idle", "-o", "%N"]).lines().count() == 4
+    }
+
+    fn try_start() -> Self {
         static CLUSTERS: AtomicU64 = AtomicU64::new(0);
         let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
         // Not in the build folder: names of sockets must be short.
@@ -68,12 +82,7 @@ impl Cluster {
         eventually("munged listens", || run.join("munge.sock").exists());
         let controller = controller(&folder);
         let nodes = (0..4).map(|number| node(&folder, number)).collect();
-        let cluster = Self { folder, munged, controller, nodes };
-        eventually("four nodes are idle", || {
-            cluster.says("sinfo", &["-h", "-N", "-p", "evenhand", "-t", "idle", "-o", "%N"]).lines().count()
-                == 4
-        });
-        cluster
+        Self { folder, munged, controller, nodes }
     }
 
     /// Where its configuration is.
@@ -172,14 +181,19 @@ pub fn after_losses(what: &str, holds: impl FnMut() -> bool) {
     within(4, what, holds);
 }
 
-fn within(minutes: u32, what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..1200 * minutes {
-        if holds() {
-            return;
+fn within(minutes: u32, what: &str, holds: impl FnMut() -> bool) {
+    assert!(holds_within(1200 * minutes, holds), "not within {minutes} min: {what}");
+}
+
+/// Looks up to so often, twenty times a second.
+fn holds_within(looks: u32, mut holds: impl FnMut() -> bool) -> bool {
+    (0..looks).any(|_| {
+        let holds = holds();
+        if !holds {
+            thread::sleep(Duration::from_millis(50));
         }
-        thread::sleep(Duration::from_millis(50));
-    }
-    panic!("not within {minutes} min: {what}");
+        holds
+    })
 }
 
 /// Processes with this configuration in their environment.
@@ -212,10 +226,12 @@ fn controller(folder: &Path) -> Child {
     daemon(folder, "slurmctld").arg("-D").spawn().unwrap()
 }
 
-/// Ports that were free a moment ago.
+/// Ports that were free a moment ago, and are not among those that connections take for themselves (32768 and more).
 fn free_ports() -> Vec<u16> {
-    let listeners: Vec<TcpListener> = (0..5).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let before = || NEXT.fetch_add(1, Ordering::Relaxed) + 37 * u64::from(std::process::id());
+    let ports = std::iter::repeat_with(|| 10_000 + (before() % 22_000) as u16);
+    ports.filter(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).take(5).collect()
 }
 
 fn write_files(folder: &Path) {
