@@ -83,7 +83,7 @@ impl Books {
             let has_room = seats.iter().all(|(node, _)| fits(node));
             let gang = gangs.get(&tracked.outside.identity).unwrap_or(&none);
             if let Some(known) = self.jobs.get(&tracked.lease.job) {
-                tracked.note_vanished(facts, &known.done);
+                tracked.note_done(facts, &known.done);
             }
             let before = (tracked.started, tracked.ended);
             let acts = tracked.advance(facts, gang, seats, has_room, now);

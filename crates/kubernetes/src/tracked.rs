@@ -168,8 +168,11 @@ impl Tracked {
         self.told.is_some()
     }
 
-    /// Of the pods of its job that ended well, some are gone and never were its own.
-    pub(crate) fn note_vanished(&mut self, facts: &Facts, done: &BTreeSet<String>) {
+    /// Of the pods of its job that ended well, some are gone. Those of its own have ended well all the same; the others never were its own.
+    pub(crate) fn note_done(&mut self, facts: &Facts, done: &BTreeSet<String>) {
+        for (_, member) in self.members.iter_mut().filter(|(uid, _)| done.contains(*uid)) {
+            member.stand = Stand::Finished;
+        }
         let is_gone = |uid: &&String| !facts.pods.contains_key(*uid) && !self.members.contains_key(*uid);
         self.vanished = done.iter().filter(is_gone).count();
     }

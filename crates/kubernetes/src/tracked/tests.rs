@@ -119,6 +119,19 @@ fn a_gang_has_ended_well_when_all_its_pods_have_and_crashed_if_one_did() {
 }
 
 #[test]
+fn a_gang_that_ended_well_while_it_was_told_to_leave_has_ended_well_even_if_its_pods_are_gone() {
+    let (mut tracked, pods) = chosen();
+    tracked.note_bound(&pods.iter().map(|(pod, _)| (pod.clone(), Bound::Yes)).collect::<Vec<_>>());
+    let running = ["0", "1", "2"].map(|name| on(name, "a", Phase::Running));
+    step(&mut tracked, &facts(running.to_vec()), Time::ZERO);
+    tracked.tell_to_leave(EndCause::Stopped, Span::from_secs(2));
+    let none = facts(Vec::new());
+    tracked.note_done(&none, &["uid-0", "uid-1", "uid-2"].map(str::to_owned).into());
+    step(&mut tracked, &none, Time::ZERO);
+    assert_eq!(tracked.ended, Some(Ending::Done));
+}
+
+#[test]
 fn a_lease_that_was_taken_over_half_bound_is_bound_the_rest_of_the_way() {
     let mut tracked = tracked();
     let half = facts(vec![on("0", "b", Phase::Pending), pod("1"), pod("2")]);
@@ -178,7 +191,7 @@ fn a_gang_that_was_done_under_an_earlier_lease_is_done_and_one_that_is_made_anew
 fn pods_that_ended_well_and_are_gone_are_not_waited_for() {
     let mut tracked = tracked();
     let two = facts(vec![pod("3"), pod("4")]);
-    tracked.note_vanished(&two, &BTreeSet::from(["uid-0".to_owned()]));
+    tracked.note_done(&two, &BTreeSet::from(["uid-0".to_owned()]));
     let acts = step(&mut tracked, &two, Time::ZERO);
     let [Act::Bind(pods)] = acts.as_slice() else { panic!("{acts:?}") };
     assert_eq!(pods.len(), 2);
