@@ -4,9 +4,9 @@
 
 use evenhand_core::{
     Backend, Bytes, Choice, Cluster, Command, Demand, EndCause, EngineConfig, Estimate, Event, Forecast,
-    GpuId, GpuModel, Host, Interference, Job, JobId, JobSpec, MetricRepository, ModelIndex, Moved, Note,
-    PerModel, Policy, Predictor, Random, Ratio, Record, Sample, Sharing, SharingMode, Span, Tenant, TenantId,
-    Time, Work,
+    GpuId, GpuModel, Host, Interference, Job, JobId, JobSpec, Limits, MetricRepository, ModelIndex, Moved,
+    Note, PerModel, Plan, Policy, PolicyError, Predictor, Random, Ratio, Record, Sample, Sharing,
+    SharingMode, Snapshot, Span, Tenant, TenantId, Time, Work,
 };
 use evenhand_engine::{Engine, Parts};
 use evenhand_policies::placement::PLACERS;
@@ -264,7 +264,7 @@ fn crowd(seed: u64) -> (ClusterSpec, Workload) {
 }
 
 /// Plays a crowd with the placer that shares GPUs; checks every contract after every event. How many guests there were.
-fn contracts_hold(name: &str, seed: u64) -> usize {
+fn contracts_hold(name: &str, policy: Box<dyn Policy>, seed: u64) -> usize {
     let (cluster, workload) = crowd(seed);
     let jobs = workload.jobs.len();
     let mut world = world(&cluster, workload).with_interference(Box::new(Known));
@@ -272,7 +272,7 @@ fn contracts_hold(name: &str, seed: u64) -> usize {
     let placer = (PLACERS.iter().find(|entry| entry.name == "interference").unwrap().build)();
     let declared = (evenhand_predict::PREDICTORS[0].build)();
     let predictor = Box::new(Believes { declared, nonsense: None });
-    let parts = Parts { placer, predictor, ..parts_with(policy(name), config, world.abilities()) };
+    let parts = Parts { placer, predictor, ..parts_with(policy, config, world.abilities()) };
     let mut engine = Engine::new(parts);
     let (mut ended, mut guests) = (0, 0);
     for events in 0.. {
@@ -312,16 +312,51 @@ fn contracts_hold(name: &str, seed: u64) -> usize {
 
 #[test]
 fn no_contract_is_broken_where_beliefs_are_exact_whatever_the_policy() {
-    for name in ["las", "fifo", "srtf", "oef-cooperative", "oef-noncooperative", "themis", "shockwave"] {
-        let guests: usize = (0..25).map(|seed| contracts_hold(name, seed)).sum();
+    for name in
+        ["las", "fifo", "srtf", "oef-cooperative", "oef-noncooperative", "themis", "shockwave", "promise"]
+    {
+        let guests: usize = (0..25).map(|seed| contracts_hold(name, policy(name), seed)).sum();
         assert!(guests > 20, "{name} had {guests} guests only");
     }
     // Who shares GPUs by itself is left to it.
     for name in ["gandiva", "horus", "lucid"] {
         for seed in 0..10 {
-            contracts_hold(name, seed);
+            contracts_hold(name, policy(name), seed);
         }
     }
+}
+
+#[test]
+fn a_job_that_bears_nothing_is_not_slowed_down() {
+    /// A policy whose jobs bear nothing.
+    struct Delicate(Box<dyn Policy>);
+    impl Policy for Delicate {
+        fn decide(&self, snapshot: &Snapshot, limits: Limits) -> Result<Plan, PolicyError> {
+            let plan = self.0.decide(snapshot, limits)?;
+            let bears = plan.grants.iter().map(|grant| (grant.job, Ratio::ONE)).collect();
+            Ok(Plan { bears, ..plan })
+        }
+    }
+    /// The most that anybody who has whole GPUs may be slowed down.
+    fn most(policy: Box<dyn Policy>) -> f64 {
+        let (cluster, workload) = crowd(1);
+        let mut world = world(&cluster, workload).with_interference(Box::new(Known));
+        let config = EngineConfig { round: Span::from_minutes(2), ..EngineConfig::default() };
+        let placer = (PLACERS.iter().find(|entry| entry.name == "interference").unwrap().build)();
+        let parts = Parts { placer, ..parts_with(policy, config, world.abilities()) };
+        let (_, records) = play(parts, &mut world);
+        let contract = |command: &Command| match command {
+            Command::Start(lease) => match lease.sharing {
+                Sharing::Beside { slowdown_max, .. } if slowdown_max < Ratio::UNLIMITED => slowdown_max.get(),
+                _ => 1.0,
+            },
+            _ => 1.0,
+        };
+        records.iter().flat_map(|record| &record.commands).map(contract).fold(1.0, f64::max)
+    }
+    let (usual, delicate) = (most(policy("las")), most(Box::new(Delicate(policy("las")))));
+    assert!(usual > 1.5 && delicate <= 1.0, "{usual}, {delicate}");
+    contracts_hold("delicate", Box::new(Delicate(policy("las"))), 1);
 }
 
 #[test]

@@ -84,17 +84,21 @@ pub struct Opening {
     pub contracts: BTreeMap<TenantId, Ratio>,
     /// The same for tenants that are not listed.
     pub usual: Ratio,
+    /// The same for single jobs, as far as it is less: what the policy says of them ([`Plan::bears`](crate::Plan::bears)).
+    pub bears: BTreeMap<JobId, Ratio>,
 }
 
 impl Opening {
-    /// By how much guests may slow down a job of this tenant.
-    pub fn contract(&self, tenant: TenantId) -> Ratio {
-        self.contracts.get(&tenant).copied().unwrap_or(self.usual)
+    /// By how much guests may slow down a job of this tenant; of nobody's, if it is not known whose it is.
+    pub fn contract(&self, job: JobId, tenant: Option<TenantId>) -> Ratio {
+        let listed = tenant.and_then(|tenant| self.contracts.get(&tenant));
+        let contract = listed.copied().unwrap_or(self.usual);
+        self.bears.get(&job).copied().filter(|bears| *bears < contract).unwrap_or(contract)
     }
 
     /// How a job of this tenant is leased.
-    pub fn sharing(&self, tenant: TenantId) -> Sharing {
-        Sharing::Beside { slowdown_max: self.contract(tenant), mode: self.mode }
+    pub fn sharing(&self, job: JobId, tenant: TenantId) -> Sharing {
+        Sharing::Beside { slowdown_max: self.contract(job, Some(tenant)), mode: self.mode }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     ModelIndex, PerModel, Promised, Ratio, Reason, Snapshot, Span, TenantId, Time,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -18,6 +18,9 @@ pub struct Plan {
     pub others: Others,
     /// Would be welcome beside others: a placer may seat these on shared GPUs.
     pub spare: Vec<Grant>,
+    /// By how much guests may slow down single jobs that are granted GPUs, where that is less than the placer thinks fair.
+    #[serde(default)]
+    pub bears: BTreeMap<JobId, Ratio>,
     /// Fractional entitlement from now on, for policies that divide the cluster.
     pub shares: Option<Shares>,
     /// The rounds after this one, for policies that look ahead. The engine does not act on it; the policy

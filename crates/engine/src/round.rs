@@ -63,7 +63,9 @@ impl Engine {
             self.ask_for_bids(invitation, step);
         }
         let waits = self.state.bidding.is_some();
+        let bears = std::mem::take(&mut plan.bears);
         let opening = self.parts.placer.opens(&snapshot).filter(|_| self.parts.abilities.share);
+        let opening = opening.map(|opening| Opening { bears, ..opening });
         let opens = opening.clone().filter(|_| self.may_open(&plan));
         let (hosts, guests) = (&self.state.hosts, &self.state.guests);
         let mut changes = if waits { Changes::default() } else { changes(&plan, &snapshot, hosts, guests) };

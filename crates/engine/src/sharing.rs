@@ -11,7 +11,8 @@
 //! not granted otherwise                             it goes, as the plan says
 //! ```
 //!
-//! Policies know nothing of this: they are shown guests as jobs that wait.
+//! Policies need know nothing of this: they are shown guests as jobs that wait. A policy may say how much less than the placer thinks fair a job can bear
+//! ([`Plan::bears`]).
 
 use crate::round::Changes;
 use crate::{Engine, Step};
@@ -50,7 +51,7 @@ impl Engine {
             node.slots > 1 && seat.gpus.without(state.cluster.free.on(seat.node)).is_empty()
         };
         let shares = state.jobs.by_id(grant.job).filter(|job| job.may_share());
-        let sharing = shares.zip(opens).map(|(job, opening)| opening.sharing(job.spec.tenant));
+        let sharing = shares.zip(opens).map(|(job, opening)| opening.sharing(job.spec.id, job.spec.tenant));
         match sharing {
             Some(sharing) if grant.sharing == Sharing::Alone && gpus.seats().iter().all(free) => {
                 self.state.hosts.insert(LeaseId(self.state.lease_next));
@@ -164,7 +165,7 @@ pub(crate) fn settle(
     let is_guest = |lease: &Lease| guests.contains(&lease.id);
     let contract = |lease: &Lease| {
         let tenant = snapshot.jobs.by_id(lease.job).map(|job| job.spec.tenant);
-        tenant.map_or(opening.usual, |tenant| opening.contract(tenant))
+        opening.contract(lease.job, tenant)
     };
     let shared: Vec<&Lease> = hosts.union(guests).filter_map(|id| snapshot.leases.get(*id)).collect();
     let shared: Vec<&Lease> = shared.into_iter().filter(|lease| lease.is_lasting()).collect();

@@ -206,7 +206,7 @@ fn meet(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>], elapsed_
         let done_s = case.total_s - case.left_s;
         let mut member = before.next_if(|member| member.job == case.id()).unwrap_or_else(|| {
             longest_s = Some((case.left_s * case.pace).max(longest_s.unwrap_or(0.0)));
-            Member::new(case.id(), case.view.gang, case.view.job.spec.tenant, snapshot.now, done_s)
+            Member::new(&case.view.job.spec, case.view.gang, snapshot.now, done_s)
         });
         (member.done_s, member.runs, case.since_s) = (done_s, case.runs, member.since_s);
         member.revise(case.total_s - member.before_s);

@@ -3,6 +3,7 @@
 //! ```text
 //! p_i' = min(1, l w_i)          the rate at which job i progresses ;  w_i the weight of its tenant                   between jobs
 //! p_i' = x_t / sum_{i of t} g_i    x_t the weighted max-min share of its tenant in its group, within its quota        between tenants
+//! p_i' = x_a / sum_{i of a} g_i    x_a the weighted max-min share of its app, which is promised the end of its last job    between apps
 //! sum_i g_i p_i' = min(M, sum_i g_i)                                  this sets l: no GPU is idle while somebody could use it
 //! job i is done when p_i = T_i ;  T_i the time that it takes alone on GPUs of average speed
 //! ```
@@ -11,8 +12,8 @@
 //! nobody's loss, and others must not be promised more for it. Jobs of one party progress alike, so that one clock serves them all and
 //! a walk over their ends in order costs O(n log n).
 
-use super::entitled::Entitled;
-use evenhand_core::{GpuCount, JobId, TenantId, Time};
+use super::entitled::{Asked, Entitled, Party};
+use evenhand_core::{AppId, GpuCount, JobId, JobSpec, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,6 +25,9 @@ pub(super) struct Member {
     pub gang: u32,
     /// Whose it is.
     pub tenant: TenantId,
+    /// What it is part of.
+    #[serde(default)]
+    pub app: Option<AppId>,
     /// p: seconds of its time that its share has brought so far.
     pub progress_s: f64,
     /// T: seconds that it takes alone on GPUs of average speed, as far as is known now.
@@ -43,11 +47,12 @@ pub(super) struct Member {
 
 impl Member {
     /// A job that has come just now, with this much of it done.
-    pub fn new(job: JobId, gang: u32, tenant: TenantId, now: Time, before_s: f64) -> Self {
+    pub fn new(spec: &JobSpec, gang: u32, now: Time, before_s: f64) -> Self {
         Self {
-            job,
+            job: spec.id,
             gang,
-            tenant,
+            tenant: spec.tenant,
+            app: spec.app,
             progress_s: 0.0,
             total_s: 0.0,
             since_s: now.seconds(),
@@ -140,12 +145,30 @@ impl Fluid {
                 finishes[at] = finish_s;
             }
         }
+        if entitled.is_between_apps() {
+            self.end_apps_as_a_whole(&mut finishes);
+        }
         finishes
+    }
+
+    /// Whatever is part of an app is promised for when the last of it would be done: in which order its jobs come is its own affair.
+    fn end_apps_as_a_whole(&self, finishes: &mut [f64]) {
+        let mut ends: BTreeMap<AppId, f64> = BTreeMap::new();
+        for (member, finish_s) in self.members.iter().zip(&*finishes) {
+            if let Some(app) = member.app {
+                let end_s = ends.entry(app).or_insert(*finish_s);
+                *end_s = end_s.max(*finish_s);
+            }
+        }
+        for (member, finish_s) in self.members.iter().zip(finishes) {
+            *finish_s = member.app.and_then(|app| ends.get(&app)).copied().unwrap_or(*finish_s);
+        }
     }
 }
 
 /// Jobs that progress alike.
 struct Group {
+    party: Party,
     /// One of its members.
     tenant: TenantId,
     /// GPUs asked for by those not done.
@@ -169,12 +192,13 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn new(members: &[Member], gpus: GpuCount, now_s: f64, entitled: &'a Entitled<'a>) -> Self {
-        let mut places: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut places: BTreeMap<Party, usize> = BTreeMap::new();
         let (mut groups, mut parties): (Vec<Group>, _) = (Vec::new(), vec![None; members.len()]);
         for (at, member) in members.iter().enumerate().filter(|(_, member)| member.finish_s.is_none()) {
-            let place = *places.entry(entitled.key(member.tenant)).or_insert_with(|| {
+            let party = entitled.party(member.tenant, member.app, member.gang);
+            let place = *places.entry(party).or_insert_with(|| {
                 let (tenant, left) = (member.tenant, Vec::new());
-                groups.push(Group { tenant, gangs: 0.0, clock_s: 0.0, rate: 0.0, left });
+                groups.push(Group { party, tenant, gangs: 0.0, clock_s: 0.0, rate: 0.0, left });
                 groups.len() - 1
             });
             let group = &mut groups[place];
@@ -222,8 +246,13 @@ impl<'a> Walk<'a> {
     }
 
     fn set_rates(&mut self) {
-        let asked: Vec<(TenantId, f64)> =
-            self.groups.iter().map(|group| (group.tenant, group.gangs.max(0.0))).collect();
+        let asked = |group: &Group| Asked {
+            party: group.party,
+            tenant: group.tenant,
+            jobs: group.left.len(),
+            gpus: group.gangs.max(0.0),
+        };
+        let asked: Vec<Asked> = self.groups.iter().map(asked).collect();
         let shares = self.entitled.shares(&asked, self.gpus);
         for (group, share) in self.groups.iter_mut().zip(shares) {
             group.rate = if group.left.is_empty() { 1.0 } else { (share / group.gangs).min(1.0) };
@@ -239,7 +268,8 @@ mod tests {
     use evenhand_fairness::{FluidJob, fluid_finishes};
 
     fn member(job: u64, gang: u32, tenant: u32, total_s: f64, since_s: f64) -> Member {
-        let fresh = Member::new(JobId(job), gang, TenantId(tenant), Time::ZERO, 0.0);
+        let spec = JobSpec::new(JobId(job), TenantId(tenant), gang, None);
+        let fresh = Member::new(&spec, gang, Time::ZERO, 0.0);
         Member { total_s, since_s, ..fresh }
     }
 
@@ -308,5 +338,18 @@ mod tests {
         // Three quarters of the GPU for the heavy one, a twelfth for each of the three others.
         let found = fluid.finishes(GpuCount(1), &entitled);
         assert!((found[0] - 80.0).abs() < 1e-6 && (found[1] - 120.0).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn an_app_is_promised_the_end_of_its_last_job_at_its_own_share() {
+        let tenants = Tenants::default();
+        let entitled = Entitled::new(&tenants, Between::Apps);
+        let of_app = |member: Member| Member { app: Some(AppId(7)), ..member };
+        let mut members = vec![member(0, 1, 0, 60.0, 0.0)];
+        members.extend([(1, 20.0), (2, 40.0)].map(|(job, total_s)| of_app(member(job, 1, 0, total_s, 0.0))));
+        let fluid = Fluid { members, ..Fluid::default() };
+        // Half of the GPU each: the first of the app would end after 80 s, and both they and the job without an app after 120 s.
+        let found = fluid.finishes(GpuCount(1), &entitled);
+        assert!(found.iter().all(|finish_s| (finish_s - 120.0).abs() < 1e-6), "{found:?}");
     }
 }

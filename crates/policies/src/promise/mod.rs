@@ -4,7 +4,7 @@
 //! promise   P_i   the end of job i in a virtual system in which everybody present holds its fair share (`fluid.rs`)
 //! due       d_i = max( a_i + (1 + theta_i) (P_i - a_i) , now + R_i )    theta_i a tolerance ;  what cannot be kept is moved to what can
 //! slack     S(t)  GPU-time until t that nobody needs to be done when due (`slack.rs`)
-//! risk      rho_i = max_x (now + tau + x - a_i) / ((1 + theta_i) F_i(x))    how late job i may be if it waits for another round, where
+//! risk      rho_i = max_x (now + tau_i + x - a_i) / ((1 + theta_i) F_i(x))    how late job i may be if it waits for tau_i (`ahead.rs`), where
 //!                 x is the least, the guess or the most of what may be left, and F_i(x) what its fair share would take for it
 //! spread    sigma_i the deviation of the logarithm of its size, as far as that is unknown ;  theta_i = theta + sigma_i
 //! horizon   C     by when all the work that is there can be done, fixed when work arrives (`horizon.rs`)
@@ -14,9 +14,9 @@
 //!
 //! 1. whoever is at risk, rho_i > 1: who will be late anyway by rho_i^2 / R_i, then who need not be by its laxity, but before all that if its
 //!    rho_i^2 / (g_i R_i) is 100 times that of one who will: where not all promises can be kept, few are broken, and nobody's by far;
-//! 2. whoever would pass the horizon by waiting for another round, C - now - min(Rhigh_i, 1.25 R_i) < tau, if g_i <= M / 8;
-//! 3. the smallest R_i g_i^max(1 - (1 + theta_i) rho_i, min(1, 5 sigma_i)), as far as it can be lent what it takes: S(t) >= g_i tau for every t
-//!    before its own latest start;
+//! 2. whoever would pass the horizon by waiting for the next look, C - now - min(Rhigh_i, 1.25 R_i) < h tau, if g_i <= M / 8;
+//! 3. the smallest R_i s_i (g_i / s_i)^max(1 - (1 + theta_i) rho_i, min(1, 5 sigma_i)), s_i = min(g_i, max(1, M / 64)), as far as it can be lent what it
+//!    takes: S(t) >= g_i tau for every t before its own latest start;
 //! 4. the others, the earliest due first.
 //!
 //! On which GPU model: those who run are exchanged between models as long as sum_i omega_i ln(r_ij / max_j r_ij) grows, with omega_i larger the
@@ -25,6 +25,7 @@
 //! R_i is the time left: the guess of its forecast, Rhigh_i what one in ten exceeds. Of a job of which nothing at all is known as much is expected to be
 //! left as it has done: it comes in the order of least attained service, and no risk is seen in it.
 
+mod ahead;
 mod case;
 mod entitled;
 mod fluid;
@@ -36,6 +37,7 @@ mod telling;
 use crate::fill::{PREEMPT_ANYTIME, Preempt, Room};
 use crate::horizon::Horizon;
 use crate::registry::{Entry, Promise};
+use ahead::Ahead;
 use case::{Case, promise};
 use entitled::{Between, Entitled};
 use evenhand_core::{
@@ -58,8 +60,10 @@ const HORIZON: ParameterSpec = ParameterSpec {
 const BETWEEN: ParameterSpec = ParameterSpec {
     name: "between",
     default: "jobs",
-    summary: "who has a fair share: `jobs` (by the weight of their tenant) or `tenants` (by weight, group and quota; their jobs share it)",
+    summary: "who has a fair share: `jobs` (by the weight of their tenant), `apps` (the same, an app being promised its end as a whole) or `tenants` (by weight, group and quota; their jobs share it)",
 };
+const BETWEEN_WHOM: [(&str, Between); 3] =
+    [("jobs", Between::Jobs), ("apps", Between::Apps), ("tenants", Between::Tenants)];
 const ROUND: ParameterSpec = ParameterSpec {
     name: "round",
     default: "120s",
@@ -77,7 +81,7 @@ pub(crate) const ENTRY: Entry = Entry {
         Ok(Box::new(Promised {
             tolerance: parameters.number(&TOLERANCE, 0.0, 1.0)?,
             horizon: parameters.number(&HORIZON, 0.0, 100.0)?,
-            between: parameters.word(&BETWEEN, &[("jobs", Between::Jobs), ("tenants", Between::Tenants)])?,
+            between: parameters.word(&BETWEEN, &BETWEEN_WHOM)?,
             preempt: Preempt::read(parameters, &PREEMPT_ANYTIME)?,
             round: parameters.span(&ROUND)?,
         }))
@@ -135,7 +139,8 @@ impl Promised {
     fn plan(&self, snapshot: &Snapshot, cases: &[Case<'_>], books: &mut Books) -> Plan {
         let due = self.preempt.is_due(snapshot);
         let room = || if due { Room::whole(snapshot) } else { Room::left_over(snapshot) };
-        let mut desk = Desk::new(snapshot, cases, books);
+        let ahead = Ahead::new(snapshot, cases, books.round, self.preempt == Preempt::Anytime);
+        let mut desk = Desk::new(snapshot, cases, books, ahead);
         let mut claims = desk.claims();
         claims.retain(|claim| due || cases[claim.at].view.job.is_queued());
         let mut heard = desk.hear(claims, &mut room());
@@ -144,13 +149,14 @@ impl Promised {
             matching::exchange(snapshot, cases, &omega, &mut heard.granted);
             heard = seat(snapshot, cases, heard, &mut room());
         }
+        let (again, bears) = (desk.again(&heard), desk.bears(&heard));
         let others = if due { Others::Release } else { Others::Keep };
         let refused =
             heard.refused.iter().map(|(claim, why)| (cases[claim.at].id(), desk.why(claim.at, *why)));
         let refused = refused.collect();
         let promises = telling::tell(snapshot, cases, &heard, &mut books.fluid);
         let grants = heard.granted.into_iter().map(|(_, grant)| grant).collect();
-        Plan { others, grants, refused, promises, ..Plan::default() }
+        Plan { others, grants, refused, promises, again, bears, ..Plan::default() }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Who runs: claims in the order in which they are heard, and what each of them takes from the others.
 
 use super::Books;
+use super::ahead::Ahead;
 use super::case::Case;
 use super::slack::Slack;
 use crate::fill::Room;
-use evenhand_core::{Grant, Occasion, Reason, Snapshot};
+use evenhand_core::{Grant, JobId, Occasion, Ratio, Reason, Snapshot, Time};
+use std::collections::BTreeMap;
 
 /// Between rounds, a job that runs gives way only to one that is this much smaller, or to one at risk that has this much more to lose.
 const INTERRUPTED_FOR: f64 = 2.0;
@@ -15,6 +17,9 @@ const STOPPED_FOR: f64 = 1.02;
 const OVERTAKES_FOR: f64 = 100.0;
 /// A job that runs and was at risk counts as such until its risk is below this.
 const STILL_AT_RISK: f64 = 0.95;
+
+/// Gangs count in full up to one in so many GPUs: whoever is smaller than that is as good as fluid.
+const FLUID_PART: f64 = 64.0;
 
 /// How soon the gang of a job counts as much as its time: from a spread of one over this on.
 const GANG_COUNTS: f64 = 5.0;
@@ -70,6 +75,8 @@ pub(super) struct Desk<'a> {
     /// Seconds for which a job can wait and still be done by the horizon, on its fastest GPU model.
     spare_s: Vec<f64>,
     slack: Slack,
+    now: Time,
+    ahead: Ahead,
     round_s: f64,
     gpus: f64,
     /// Whether this is no regular round.
@@ -77,7 +84,7 @@ pub(super) struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    pub fn new(snapshot: &Snapshot, cases: &'a [Case<'a>], books: &Books) -> Self {
+    pub fn new(snapshot: &Snapshot, cases: &'a [Case<'a>], books: &Books, ahead: Ahead) -> Self {
         let (now_s, round_s) = (snapshot.now.seconds(), books.round.seconds());
         let fair_s = |case: &Case<'_>| (1.0 + case.tolerance) * (case.promise_s - case.since_s).max(1.0);
         let due = |case: &Case<'_>| (case.since_s + fair_s(case) - now_s).max(case.left_s);
@@ -85,7 +92,8 @@ impl<'a> Desk<'a> {
         let sizes = |case: &Case<'_>| [case.low_s, case.left_s, case.high_s];
         let fair_of = |case: &Case<'_>, left_s: f64| (1.0 + case.tolerance) * case.fair_s(left_s, now_s);
         let risk = |case: &Case<'_>| {
-            let risk = |left_s: f64| (now_s + round_s + left_s - case.since_s) / fair_of(case, left_s);
+            let then_s = now_s + ahead.wait_s(case) - case.since_s;
+            let risk = |left_s: f64| (then_s + left_s) / fair_of(case, left_s);
             sizes(case).into_iter().map(risk).fold(0.0, f64::max)
         };
         let laxity = |case: &Case<'_>| {
@@ -105,6 +113,8 @@ impl<'a> Desk<'a> {
             risk: cases.iter().map(risk).collect(),
             spare_s: cases.iter().map(spare).collect(),
             cases,
+            now: snapshot.now,
+            ahead,
             round_s,
             gpus: f64::from(snapshot.cluster.capacity_total().0),
             between: snapshot.occasion != Occasion::Regular,
@@ -164,6 +174,30 @@ impl<'a> Desk<'a> {
         heard
     }
 
+    /// When the first of those who wait will be at risk, or about to pass the horizon: it is to be decided again by then.
+    pub fn again(&self, heard: &Heard) -> Option<Time> {
+        let in_s = |at: usize| {
+            if !self.cases[at].sized || self.is_at_risk(at) || self.passes_horizon(at) {
+                return f64::INFINITY;
+            }
+            let spare_s = if self.is_held_to_horizon(at) { self.spare_s[at] } else { f64::INFINITY };
+            (self.laxity_s[at] - self.ahead.wait_s(&self.cases[at])).min(spare_s - self.ahead.look_s())
+        };
+        let first_s = heard.refused.iter().map(|(claim, _)| in_s(claim.at)).fold(f64::INFINITY, f64::min);
+        self.ahead.again_in(first_s).map(|span| self.now + span)
+    }
+
+    /// By how much guests may slow down those who run: as long as they are done when due if it stays like that. Whoever is at risk is left alone.
+    pub fn bears(&self, heard: &Heard) -> BTreeMap<JobId, Ratio> {
+        let bears = |at: usize| {
+            let case = &self.cases[at];
+            let slack_s = (self.laxity_s[at] - self.ahead.wait_s(case)).max(0.0);
+            Ratio::new(1.0 + slack_s / case.high_s.max(1.0)).ok().map(|ratio| (case.id(), ratio))
+        };
+        let sized = heard.granted.iter().filter(|(claim, _)| self.cases[claim.at].sized);
+        sized.filter_map(|(claim, _)| bears(claim.at)).collect()
+    }
+
     /// omega: how much the speed of a job counts.
     pub fn omega(&self, at: usize) -> f64 {
         if !self.cases[at].sized {
@@ -191,10 +225,14 @@ impl<'a> Desk<'a> {
         case.sized && (self.risk[at] > most || self.between && case.runs && self.passes_horizon(at))
     }
 
+    fn is_held_to_horizon(&self, at: usize) -> bool {
+        let case = &self.cases[at];
+        case.sized && f64::from(case.view.gang) <= self.gpus / SMALL_PART
+    }
+
     /// Whether a job would pass the horizon if it waited for another round.
     fn passes_horizon(&self, at: usize) -> bool {
-        let case = &self.cases[at];
-        case.sized && self.spare_s[at] < self.round_s && f64::from(case.view.gang) <= self.gpus / SMALL_PART
+        self.is_held_to_horizon(at) && self.spare_s[at] < self.ahead.look_s()
     }
 
     /// Of those at risk, first whoever will be late anyway, by what it is worth to run it, then whoever need not be, by its laxity: whoever is a
@@ -237,14 +275,15 @@ impl<'a> Desk<'a> {
         let saved_s = if case.runs { case.restart_s } else { 0.0 };
         let gang = f64::from(case.view.gang);
         let size = if case.sized {
-            (case.left_s - saved_s).max(1.0) * gang.powf(self.gang_counts(at))
+            let small = gang.min((self.gpus / FLUID_PART).max(1.0));
+            (case.left_s - saved_s).max(1.0) * small * (gang / small).powf(self.gang_counts(at))
         } else {
             gang * case.left_s
         };
         if self.between && case.runs { size / INTERRUPTED_FOR } else { size }
     }
 
-    /// How much the gang counts beside the time left: the more, the further the job is ahead of its promise, because small GPU-time first is
+    /// How much the gang counts beside the time left, as far as it is not small in so large a cluster: the more, the further the job is ahead of its promise, because small GPU-time first is
     /// what brings the mean down, and the less sure its time is, because the gang is known. Not at all for one that is as late as its promise:
     /// fair times do not depend on gangs, and large ones would all be put off to their latest start.
     fn gang_counts(&self, at: usize) -> f64 {

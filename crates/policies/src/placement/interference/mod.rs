@@ -54,7 +54,8 @@ impl Placer for Interference {
         let fair = water_fill(&parties, capacity);
         let ratio = |value: f64| Ratio::new(value.max(SLOWDOWN_LEAST)).unwrap_or(Ratio::UNLIMITED);
         let entitled = asked.iter().zip(fair).map(|((tenant, gpus), share)| (*tenant, ratio(gpus / share)));
-        Some(Opening { mode: SharingMode::Mps, contracts: entitled.collect(), usual: ratio(1.0) })
+        let bears = BTreeMap::new();
+        Some(Opening { mode: SharingMode::Mps, contracts: entitled.collect(), usual: ratio(1.0), bears })
     }
 
     fn share(&self, snapshot: &Snapshot, spare: &[Grant]) -> Vec<Guest> {

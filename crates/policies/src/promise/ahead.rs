@@ -1,0 +1,68 @@
+//! How long a job may have to wait until it is looked at again, and when that has to be.
+//!
+//! ```text
+//! tau_i = tau                                                                              at rounds alone
+//! tau_i = min( tau , h tau + restart_i + (1 - min_j r_ij / r_i) tau / 2 )    where somebody may be interrupted at any time
+//! ```
+//!
+//! tau is the length of a round, r_ij the speed of job i on GPU model j and r_i that on the GPUs of the cluster on average. Where only rounds count, whoever would be late by
+//! waiting for the next one has to start now: up to a round too early. Otherwise the policy asks to be heard again when the first of those who wait is about to
+//! be at risk; what remains is how often it asks, the start itself, and that a job may find itself on its slowest GPU model, from which it moves at rounds only. Half
+//! a round of that is enough, of 0, a half and 1 tried.
+//!
+//! While somebody asks for more than a third of all GPUs, h is 1: when its time has come, it takes them from many who run with nothing to lose.
+
+use super::case::Case;
+use evenhand_core::{Snapshot, Span};
+
+/// h: how far ahead is looked, as a part of a round, if one can ask to decide again.
+const LOOKS_AHEAD: f64 = 0.05;
+/// Not less.
+const LOOKS_AHEAD_S: f64 = 5.0;
+/// Of more than one in so many GPUs nobody can be out of the way.
+const LARGE_PART: f64 = 3.0;
+/// How much of a round a job is expected to spend on its slowest GPU model.
+const ON_THE_SLOWEST: f64 = 0.5;
+
+/// How far ahead is looked.
+#[derive(Clone, Copy)]
+pub(super) struct Ahead {
+    /// tau.
+    round_s: f64,
+    /// h tau; nothing if rounds are all there is.
+    look_s: Option<f64>,
+}
+
+impl Ahead {
+    /// `anytime`: whether jobs may be interrupted between rounds. Where the world ends rounds itself, there is nothing in between.
+    pub fn new(snapshot: &Snapshot, cases: &[Case<'_>], round: Span, anytime: bool) -> Self {
+        let round_s = round.seconds();
+        let gpus = f64::from(snapshot.cluster.capacity_total().0);
+        let is_large = |case: &Case<'_>| f64::from(case.view.gang) > gpus / LARGE_PART;
+        let look_s =
+            if cases.iter().any(is_large) { round_s } else { (LOOKS_AHEAD * round_s).max(LOOKS_AHEAD_S) };
+        let asks = anytime && snapshot.next_round > snapshot.now;
+        Self { round_s, look_s: asks.then(|| look_s.min(round_s)) }
+    }
+
+    /// Before this many seconds nobody looks at anything.
+    pub fn look_s(self) -> f64 {
+        self.look_s.unwrap_or(self.round_s)
+    }
+
+    /// tau_i: what a job that does not start now may lose.
+    pub fn wait_s(self, case: &Case<'_>) -> f64 {
+        let Some(look_s) = self.look_s else { return self.round_s };
+        let runs_on = case.view.rates.iter().copied().filter(|rate| *rate > 0.0);
+        let slowest = runs_on.fold(case.pace, f64::min);
+        let slow_s = ON_THE_SLOWEST * self.round_s * (1.0 - slowest / case.pace);
+        (look_s + case.restart_s + slow_s).min(self.round_s)
+    }
+
+    /// When to decide again, if somebody comes to be at risk in so many seconds: not so soon that decisions crowd, since whoever it is has been
+    /// given as much time as it is looked ahead.
+    pub fn again_in(self, seconds: f64) -> Option<Span> {
+        let look_s = self.look_s?;
+        (seconds < self.round_s).then(|| Span::from_seconds(seconds.max(look_s / 2.0)))
+    }
+}
