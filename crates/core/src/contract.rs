@@ -89,7 +89,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// By how much guests may slow down a job of this tenant; of nobody's, if it is not known whose it is.
+    /// By how much guests may slow down a job of this tenant; `None`: it is not known whose it is.
     pub fn contract(&self, job: JobId, tenant: Option<TenantId>) -> Ratio {
         let listed = tenant.and_then(|tenant| self.contracts.get(&tenant));
         let contract = listed.copied().unwrap_or(self.usual);

@@ -66,3 +66,19 @@ impl Ahead {
         (seconds < self.round_s).then(|| Span::from_seconds(seconds.max(look_s / 2.0)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_asks_for_when_somebody_is_at_risk_but_not_all_the_time_and_not_where_it_would_not_be_heard() {
+        let asks = Ahead { round_s: 360.0, look_s: Some(18.0) };
+        let again = |seconds: f64| asks.again_in(seconds).map(Span::seconds);
+        assert_eq!([again(100.0), again(2.0), again(-5.0)], [Some(100.0), Some(9.0), Some(9.0)]);
+        // The next round comes first.
+        assert_eq!([again(360.0), again(f64::INFINITY)], [None, None]);
+        let rounds = Ahead { round_s: 360.0, look_s: None };
+        assert_eq!((rounds.again_in(100.0), rounds.look_s()), (None, 360.0));
+    }
+}

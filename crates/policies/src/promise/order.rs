@@ -225,12 +225,13 @@ impl<'a> Desk<'a> {
         case.sized && (self.risk[at] > most || self.between && case.runs && self.passes_horizon(at))
     }
 
+    /// Whether it matters to the end of all work when a job starts.
     fn is_held_to_horizon(&self, at: usize) -> bool {
         let case = &self.cases[at];
         case.sized && f64::from(case.view.gang) <= self.gpus / SMALL_PART
     }
 
-    /// Whether a job would pass the horizon if it waited for another round.
+    /// Whether a job would pass the horizon if it waited for the next look.
     fn passes_horizon(&self, at: usize) -> bool {
         self.is_held_to_horizon(at) && self.spare_s[at] < self.ahead.look_s()
     }
@@ -283,8 +284,8 @@ impl<'a> Desk<'a> {
         if self.between && case.runs { size / INTERRUPTED_FOR } else { size }
     }
 
-    /// How much the gang counts beside the time left, as far as it is not small in so large a cluster: the more, the further the job is ahead of its promise, because small GPU-time first is
-    /// what brings the mean down, and the less sure its time is, because the gang is known. Not at all for one that is as late as its promise:
+    /// How much the gang counts beside the time left, beyond what always counts in full: the more, the further the job is ahead of its promise,
+    /// because small GPU-time first is what brings the mean down, and the less sure its time is, because the gang is known. Not at all for one that is as late as its promise:
     /// fair times do not depend on gangs, and large ones would all be put off to their latest start.
     fn gang_counts(&self, at: usize) -> f64 {
         let case = &self.cases[at];
