@@ -50,6 +50,11 @@ impl Ahead {
         self.look_s.unwrap_or(self.round_s)
     }
 
+    /// Whoever takes no longer than this is in nobody's way: h tau, however far is looked ahead for large gangs.
+    pub fn short_s(self) -> f64 {
+        LOOKS_AHEAD * self.round_s
+    }
+
     /// tau_i: what a job that does not start now may lose.
     pub fn wait_s(self, case: &Case<'_>) -> f64 {
         let Some(look_s) = self.look_s else { return self.round_s };

@@ -4,8 +4,9 @@ use super::Books;
 use super::ahead::Ahead;
 use super::case::Case;
 use super::slack::Slack;
+use super::turns::{self, Turn};
 use crate::fill::Room;
-use evenhand_core::{Grant, JobId, Occasion, Ratio, Reason, Snapshot, Time};
+use evenhand_core::{GpuCount, Grant, JobId, Occasion, Ratio, Reason, Snapshot, Time};
 use std::collections::BTreeMap;
 
 /// Between rounds, a job that runs gives way only to one that is this much smaller, or to one at risk that has this much more to lose.
@@ -33,8 +34,8 @@ const OMEGA_MAX: f64 = 20.0;
 /// The risk from which on it counts more.
 const HURRIES_FROM: f64 = 0.9;
 
-/// Only gangs of at most one in so many GPUs are held to the horizon: a large one would cost the others more than the end is worth.
-const SMALL_PART: f64 = 8.0;
+/// The most that the risk of a large gang grows to because its turn has come.
+const TURN_HAS_COME: f64 = 1.05;
 
 /// A job's place in the order.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +71,7 @@ pub(super) struct Desk<'a> {
     due_s: Vec<f64>,
     /// rho.
     risk: Vec<f64>,
-    /// l = a + (1 + theta) (P - a) - now - Rhigh: seconds for which a job can wait and still be done when due.
+    /// l = a + (1 + theta) (P - a) - now - Rhigh: seconds for which a job can wait and still be done when due, with others whose turn it is.
     laxity_s: Vec<f64>,
     /// Seconds for which a job can wait and still be done by the horizon, on its fastest GPU model.
     spare_s: Vec<f64>,
@@ -106,7 +107,7 @@ impl<'a> Desk<'a> {
         let due_s: Vec<f64> = cases.iter().map(due).collect();
         let sized = cases.iter().zip(&due_s).filter(|(case, _)| case.sized);
         let jobs = sized.map(|(case, due_s)| (f64::from(case.view.gang), due_s - case.left_s, *due_s));
-        Self {
+        let desk = Self {
             slack: Slack::new(f64::from(snapshot.cluster.capacity_total().0), jobs),
             laxity_s: cases.iter().map(laxity).collect(),
             due_s,
@@ -118,7 +119,37 @@ impl<'a> Desk<'a> {
             round_s,
             gpus: f64::from(snapshot.cluster.capacity_total().0),
             between: snapshot.occasion != Occasion::Regular,
+        };
+        if snapshot.cluster.models.len() == 1 {
+            desk.with_turns(snapshot.cluster.capacity_total())
+        } else {
+            desk
         }
+    }
+
+    /// Large gangs cannot wait for their own latest start if others have to be done before or after them (`turns.rs`).
+    fn with_turns(mut self, gpus: GpuCount) -> Self {
+        let takes_turns = |at: &usize| {
+            let case = &self.cases[*at];
+            let dated = case.sized && self.laxity_s[*at].is_finite();
+            dated && self.is_large(*at) && case.left_s > self.ahead.short_s()
+        };
+        let large: Vec<usize> = (0..self.cases.len()).filter(takes_turns).collect();
+        let turn = |at: &usize| {
+            let case = &self.cases[*at];
+            let takes_s = case.left_s + case.restart_s;
+            Turn { gang: case.view.gang, takes_s, due_s: self.laxity_s[*at] + takes_s }
+        };
+        let turns: Vec<Turn> = large.iter().map(turn).collect();
+        for (at, start_s) in large.into_iter().zip(turns::latest_starts(gpus, &turns)) {
+            let case = &self.cases[at];
+            let sooner_s = self.laxity_s[at] - start_s;
+            let ends_s = self.now.seconds() - case.since_s + self.ahead.wait_s(case) + case.left_s;
+            let allowed_s = (ends_s / self.risk[at] - sooner_s).max(1.0);
+            self.risk[at] = self.risk[at].max((ends_s / allowed_s).min(TURN_HAS_COME));
+            self.laxity_s[at] = start_s;
+        }
+        self
     }
 
     /// Everybody, in the order of the first two rules.
@@ -225,10 +256,14 @@ impl<'a> Desk<'a> {
         case.sized && (self.risk[at] > most || self.between && case.runs && self.passes_horizon(at))
     }
 
-    /// Whether it matters to the end of all work when a job starts.
+    /// Whether a job asks for so many GPUs that it has to take turns with others.
+    fn is_large(&self, at: usize) -> bool {
+        f64::from(self.cases[at].view.gang) > self.gpus / turns::LARGE_PART
+    }
+
+    /// Whether it matters to the end of all work when a job starts. A large one would cost the others more than the end is worth.
     fn is_held_to_horizon(&self, at: usize) -> bool {
-        let case = &self.cases[at];
-        case.sized && f64::from(case.view.gang) <= self.gpus / SMALL_PART
+        self.cases[at].sized && !self.is_large(at)
     }
 
     /// Whether a job would pass the horizon if it waited for the next look.
