@@ -59,6 +59,11 @@ const HORIZON: ParameterSpec = ParameterSpec {
     default: "0.12",
     summary: "room in the horizon, as a part of the time that all the work takes at least; 100: no horizon",
 };
+const HURRY: ParameterSpec = ParameterSpec {
+    name: "hurry",
+    default: "0.9",
+    summary: "on several GPU models: from which part of the time it may take on a job that falls behind is given faster GPUs, 0 to 1; smaller is further ahead of promises where GPUs are not short, and slower on the whole",
+};
 const BETWEEN: ParameterSpec = ParameterSpec {
     name: "between",
     default: "jobs",
@@ -77,12 +82,13 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "Every job is done by when its fair share would have it done; the rest is spent on speed.",
     paper: "ours, after Fair Sojourn Protocol, SIGMETRICS 2003",
     promises: &[Promise::WorkConserving],
-    parameters: &[TOLERANCE, HORIZON, BETWEEN, PREEMPT_ANYTIME, ROUND],
+    parameters: &[TOLERANCE, HORIZON, HURRY, BETWEEN, PREEMPT_ANYTIME, ROUND],
     divide: None,
     build: |parameters| {
         Ok(Box::new(Promised {
             tolerance: parameters.number(&TOLERANCE, 0.0, 1.0)?,
             horizon: parameters.number(&HORIZON, 0.0, 100.0)?,
+            hurry: parameters.number(&HURRY, 0.0, 1.0)?,
             between: parameters.word(&BETWEEN, &BETWEEN_WHOM)?,
             preempt: Preempt::read(parameters, &PREEMPT_ANYTIME)?,
             round: parameters.span(&ROUND)?,
@@ -95,6 +101,8 @@ struct Promised {
     tolerance: f64,
     /// eps of the horizon.
     horizon: f64,
+    /// The risk from which on the speed of a job counts more.
+    hurry: f64,
     between: Between,
     preempt: Preempt,
     round: Span,
@@ -147,7 +155,7 @@ impl Promised {
         claims.retain(|claim| due || cases[claim.at].view.job.is_queued());
         let mut heard = desk.hear(claims, &mut room());
         if snapshot.cluster.models.len() > 1 {
-            let omega: Vec<f64> = (0..cases.len()).map(|at| desk.omega(at)).collect();
+            let omega: Vec<f64> = (0..cases.len()).map(|at| desk.omega(at, self.hurry)).collect();
             matching::exchange(snapshot, cases, &omega, &mut heard.granted);
             heard = seat(snapshot, cases, heard, &mut room());
         }

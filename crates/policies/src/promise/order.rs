@@ -31,8 +31,8 @@ const HIGH_MAX: f64 = 1.25;
 /// The weight of the speed of a job whose due is upon it, against one with all the time in the world.
 const OMEGA_MAX: f64 = 20.0;
 
-/// The risk from which on it counts more.
-const HURRIES_FROM: f64 = 0.9;
+/// By how much the risk has to grow until it counts that much.
+const HURRIES_FOR: f64 = 0.1;
 
 /// The most that the risk of a large gang grows to because its turn has come.
 const TURN_HAS_COME: f64 = 1.05;
@@ -229,15 +229,15 @@ impl<'a> Desk<'a> {
         sized.filter_map(|(claim, _)| bears(claim.at)).collect()
     }
 
-    /// omega: how much the speed of a job counts.
-    pub fn omega(&self, at: usize) -> f64 {
+    /// omega: how much the speed of a job counts, the more the further its risk is above this.
+    pub fn omega(&self, at: usize, hurry: f64) -> f64 {
         if !self.cases[at].sized {
             return 1.0;
         }
         if self.passes_horizon(at) {
             return OMEGA_MAX;
         }
-        1.0 + (OMEGA_MAX - 1.0) * ((self.risk[at] - HURRIES_FROM) / (1.0 - HURRIES_FROM)).clamp(0.0, 1.0)
+        1.0 + (OMEGA_MAX - 1.0) * ((self.risk[at] - hurry) / HURRIES_FOR).clamp(0.0, 1.0)
     }
 
     /// Why a job waits, in the words of promises where GPUs are all that it lacks.
