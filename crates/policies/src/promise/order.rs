@@ -134,7 +134,9 @@ impl<'a> Desk<'a> {
             let dated = case.sized && self.laxity_s[*at].is_finite();
             dated && self.is_large(*at) && case.left_s > self.ahead.short_s()
         };
-        let large: Vec<usize> = (0..self.cases.len()).filter(takes_turns).collect();
+        let mut large: Vec<usize> = (0..self.cases.len()).filter(takes_turns).collect();
+        large.sort_by(|a, b| self.laxity_s[*a].total_cmp(&self.laxity_s[*b]).then(a.cmp(b)));
+        large.truncate(turns::MOST);
         let turn = |at: &usize| {
             let case = &self.cases[*at];
             let takes_s = case.left_s + case.restart_s;

@@ -16,6 +16,9 @@ use evenhand_core::GpuCount;
 /// Gangs of more than one in so many GPUs are large.
 pub(super) const LARGE_PART: f64 = 8.0;
 
+/// No more are placed, those with the least time first: whoever comes after so many has time, or no hope.
+pub(super) const MOST: usize = 256;
+
 /// A gang, and the time that it takes from when it starts, with the time in which it has to be done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
