@@ -20,7 +20,7 @@ const LOOKS_AHEAD: f64 = 0.05;
 /// Not less.
 const LOOKS_AHEAD_S: f64 = 5.0;
 /// Of more than one in so many GPUs nobody can be out of the way.
-const LARGE_PART: f64 = 3.0;
+const HUGE_PART: f64 = 3.0;
 /// How much of a round a job is expected to spend on its slowest GPU model.
 const ON_THE_SLOWEST: f64 = 0.5;
 
@@ -38,9 +38,9 @@ impl Ahead {
     pub fn new(snapshot: &Snapshot, cases: &[Case<'_>], round: Span, anytime: bool) -> Self {
         let round_s = round.seconds();
         let gpus = f64::from(snapshot.cluster.capacity_total().0);
-        let is_large = |case: &Case<'_>| f64::from(case.view.gang) > gpus / LARGE_PART;
+        let is_huge = |case: &Case<'_>| f64::from(case.view.gang) > gpus / HUGE_PART;
         let look_s =
-            if cases.iter().any(is_large) { round_s } else { (LOOKS_AHEAD * round_s).max(LOOKS_AHEAD_S) };
+            if cases.iter().any(is_huge) { round_s } else { (LOOKS_AHEAD * round_s).max(LOOKS_AHEAD_S) };
         let asks = anytime && snapshot.next_round > snapshot.now;
         Self { round_s, look_s: asks.then(|| look_s.min(round_s)) }
     }
@@ -50,7 +50,7 @@ impl Ahead {
         self.look_s.unwrap_or(self.round_s)
     }
 
-    /// Whoever takes no longer than this is in nobody's way: h tau, however far is looked ahead for large gangs.
+    /// Whoever takes no longer than this is in nobody's way: h tau, however far is looked ahead for huge gangs.
     pub fn short_s(self) -> f64 {
         LOOKS_AHEAD * self.round_s
     }

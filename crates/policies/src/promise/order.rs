@@ -71,7 +71,7 @@ pub(super) struct Desk<'a> {
     due_s: Vec<f64>,
     /// rho.
     risk: Vec<f64>,
-    /// l = a + (1 + theta) (P - a) - now - Rhigh: seconds for which a job can wait and still be done when due, with others whose turn it is.
+    /// l = a + (1 + theta) (P - a) - now - Rhigh: seconds for which a job can wait and still be done when due; of large gangs, all of them.
     laxity_s: Vec<f64>,
     /// Seconds for which a job can wait and still be done by the horizon, on its fastest GPU model.
     spare_s: Vec<f64>,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! L   = { i : g_i > M / 8 , R_i > h tau }          whoever is done by the next look is in nobody's way
-//! s_i = max { s <= d_i - R_i : from s to s + R_i those of L that are placed leave g_i of M GPUs }    one after the other, the last due first
+//! s_i = max { s <= d_i - R_i : from s to s + R_i those of L that are placed leave g_i of M GPUs }    one after the other, the last due first ;
+//!                                                    R_i with what starting again takes
 //! ```
 //!
 //! The slack counts GPU-time, of which there may be enough where there is no room: two gangs of 80 on 128 GPUs have to take turns, and whoever waits for
