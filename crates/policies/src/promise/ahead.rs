@@ -31,6 +31,8 @@ pub(super) struct Ahead {
     round_s: f64,
     /// h tau; nothing if rounds are all there is.
     look_s: Option<f64>,
+    /// Whether there are several GPU models.
+    several: bool,
 }
 
 impl Ahead {
@@ -42,7 +44,11 @@ impl Ahead {
         let look_s =
             if cases.iter().any(is_huge) { round_s } else { (LOOKS_AHEAD * round_s).max(LOOKS_AHEAD_S) };
         let asks = anytime && snapshot.next_round > snapshot.now;
-        Self { round_s, look_s: asks.then(|| look_s.min(round_s)) }
+        Self {
+            round_s,
+            look_s: asks.then(|| look_s.min(round_s)),
+            several: snapshot.cluster.models.len() > 1,
+        }
     }
 
     /// Before this many seconds nobody looks at anything.
@@ -64,6 +70,12 @@ impl Ahead {
         (look_s + case.restart_s + slow_s).min(self.round_s)
     }
 
+    /// For how long GPUs are lent to a job that starts now: until somebody else can have them. On several models that is the next round, since only then whoever needs them
+    /// can be given those that suit it.
+    pub fn lent_s(self, case: &Case<'_>) -> f64 {
+        if self.several { self.round_s } else { self.wait_s(case) }
+    }
+
     /// When to decide again, if somebody comes to be at risk in so many seconds: not so soon that decisions crowd, since whoever it is has been
     /// given as much time as it is looked ahead.
     pub fn again_in(self, seconds: f64) -> Option<Span> {
@@ -78,12 +90,12 @@ mod tests {
 
     #[test]
     fn it_asks_for_when_somebody_is_at_risk_but_not_all_the_time_and_not_where_it_would_not_be_heard() {
-        let asks = Ahead { round_s: 360.0, look_s: Some(18.0) };
+        let asks = Ahead { round_s: 360.0, look_s: Some(18.0), several: false };
         let again = |seconds: f64| asks.again_in(seconds).map(Span::seconds);
         assert_eq!([again(100.0), again(2.0), again(-5.0)], [Some(100.0), Some(9.0), Some(9.0)]);
         // The next round comes first.
         assert_eq!([again(360.0), again(f64::INFINITY)], [None, None]);
-        let rounds = Ahead { round_s: 360.0, look_s: None };
+        let rounds = Ahead { look_s: None, ..asks };
         assert_eq!((rounds.again_in(100.0), rounds.look_s()), (None, 360.0));
     }
 }

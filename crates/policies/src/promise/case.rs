@@ -91,6 +91,11 @@ impl<'a> Case<'a> {
         self.view.job.spec.id
     }
 
+    /// R on its fastest GPU model.
+    pub fn fastest_s(&self) -> f64 {
+        self.left_s * self.pace
+    }
+
     /// How long its fair share would take for it if so much were left of it: a job that proves to be short would have been over the sooner.
     pub fn fair_s(&self, left_s: f64, now_s: f64) -> f64 {
         let goal_s = self.goal_s - self.left_s + left_s;
@@ -205,7 +210,7 @@ fn meet(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>], elapsed_
         }
         let done_s = case.total_s - case.left_s;
         let mut member = before.next_if(|member| member.job == case.id()).unwrap_or_else(|| {
-            longest_s = Some((case.left_s * case.pace).max(longest_s.unwrap_or(0.0)));
+            longest_s = Some(case.fastest_s().max(longest_s.unwrap_or(0.0)));
             Member::new(&case.view.job.spec, case.view.gang, snapshot.now, done_s)
         });
         (member.done_s, member.runs, case.since_s) = (done_s, case.runs, member.since_s);

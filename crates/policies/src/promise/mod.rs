@@ -15,13 +15,14 @@
 //!
 //! 1. whoever is at risk, rho_i > 1: who will be late anyway by rho_i^2 / R_i, then who need not be by its laxity, but before all that if its
 //!    rho_i^2 / (g_i R_i) is 100 times that of one who will: where not all promises can be kept, few are broken, and nobody's by far;
-//! 2. whoever would pass the horizon by waiting for the next look, C - now - min(Rhigh_i, 1.25 R_i) < h tau, if g_i <= M / 8;
+//! 2. whoever would pass the horizon by waiting for the next look, C - now - min(Rhigh_i, 1.25 R_i) < max(h tau, R_i / 100), if g_i <= M / 8 and
+//!    sigma_i <= ln 1.8;
 //! 3. the smallest R_i s_i (g_i / s_i)^max(1 - (1 + theta_i) rho_i, min(1, 5 sigma_i)), s_i = min(g_i, max(1, M / 64)), as far as it can be lent what it
-//!    takes: S(t) >= g_i tau for every t before its own latest start;
+//!    takes until others can have it: S(t) >= g_i tau_i for every t before its own latest start (tau instead of tau_i on several GPU models);
 //! 4. the others, the earliest due first.
 //!
-//! On which GPU model: those who run are exchanged between models as long as sum_i omega_i ln(r_ij / max_j r_ij) grows, with omega_i larger the
-//! closer job i is to its due (`matching.rs`).
+//! On which GPU model: those who run are exchanged between models as long as sum_i omega_i ln(r_ij / max_j r_ij) grows (`matching.rs`), with omega_i larger the
+//! closer job i is to where even its fastest model would not help it any more (`hurry.rs`).
 //!
 //! R_i is the time left: the guess of its forecast, Rhigh_i what one in ten exceeds. Of a job of which nothing at all is known as much is expected to be
 //! left as it has done: it comes in the order of least attained service, and no risk is seen in it.
@@ -30,6 +31,7 @@ mod ahead;
 mod case;
 mod entitled;
 mod fluid;
+mod hurry;
 mod matching;
 mod order;
 mod slack;
@@ -46,6 +48,7 @@ use evenhand_core::{
     Limits, Memory, Occasion, Others, ParameterSpec, Plan, Policy, PolicyError, Snapshot, Span,
 };
 use fluid::Fluid;
+use hurry::Hurry;
 use order::{Desk, Heard};
 use serde::{Deserialize, Serialize};
 
@@ -61,9 +64,11 @@ const HORIZON: ParameterSpec = ParameterSpec {
 };
 const HURRY: ParameterSpec = ParameterSpec {
     name: "hurry",
-    default: "0.9",
-    summary: "on several GPU models: from which part of the time it may take on a job that falls behind is given faster GPUs, 0 to 1; smaller is further ahead of promises where GPUs are not short, and slower on the whole",
+    default: "0.82",
+    summary: "on several GPU models: a job that would take this part of its fair time even if it had its fastest model from now on is given faster GPUs, 0 to 1; smaller is further ahead of promises where GPUs are not short, and slower on the whole",
 };
+/// The weight of the speed of a job that is about to pass the horizon, against one with all the time in the world.
+const OMEGA_HORIZON: f64 = 20.0;
 const BETWEEN: ParameterSpec = ParameterSpec {
     name: "between",
     default: "jobs",
@@ -101,7 +106,7 @@ struct Promised {
     tolerance: f64,
     /// eps of the horizon.
     horizon: f64,
-    /// The risk from which on the speed of a job counts more.
+    /// T0: from which part of its fair time on the speed of a job counts more.
     hurry: f64,
     between: Between,
     preempt: Preempt,
@@ -155,7 +160,10 @@ impl Promised {
         claims.retain(|claim| due || cases[claim.at].view.job.is_queued());
         let mut heard = desk.hear(claims, &mut room());
         if snapshot.cluster.models.len() > 1 {
-            let omega: Vec<f64> = (0..cases.len()).map(|at| desk.omega(at, self.hurry)).collect();
+            let run = heard.granted.iter().map(|(claim, _)| claim.at);
+            let hurry = Hurry::new(snapshot, cases, books.round, run, self.hurry);
+            let weight = |at: usize| if desk.passes_horizon(at) { OMEGA_HORIZON } else { hurry.omega(at) };
+            let omega: Vec<f64> = (0..cases.len()).map(weight).collect();
             matching::exchange(snapshot, cases, &omega, &mut heard.granted);
             heard = seat(snapshot, cases, heard, &mut room());
         }

@@ -25,14 +25,15 @@ const FLUID_PART: f64 = 64.0;
 /// How soon the gang of a job counts as much as its time: from a spread of one over this on.
 const GANG_COUNTS: f64 = 5.0;
 
+/// Nobody is held to the horizon whose size is known less well than within this factor, give or take.
+const SURE_WITHIN: f64 = 1.8;
+
+/// A job is about to pass the horizon when it has less to spare than this part of what is left of it: whoever sets the end of all work gains nothing by waiting. Nobody
+/// asks to decide again for that, though.
+const SPARE_PART: f64 = 0.01;
+
 /// As much as may be left is believed up to this many times what is expected, where the horizon is concerned.
 const HIGH_MAX: f64 = 1.25;
-
-/// The weight of the speed of a job whose due is upon it, against one with all the time in the world.
-const OMEGA_MAX: f64 = 20.0;
-
-/// By how much the risk has to grow until it counts that much.
-const HURRIES_FOR: f64 = 0.1;
 
 /// The most that the risk of a large gang grows to because its turn has come.
 const TURN_HAS_COME: f64 = 1.05;
@@ -190,7 +191,7 @@ impl<'a> Desk<'a> {
         for claim in claims {
             let case = &self.cases[claim.at];
             let start_s = self.due_s[claim.at] - case.left_s;
-            let taken = f64::from(case.view.gang) * self.round_s.min(case.left_s);
+            let taken = f64::from(case.view.gang) * self.ahead.lent_s(case).min(case.left_s);
             let keeps = self.between && case.runs;
             let asks = matches!(claim.reason, Reason::ShortestRemaining | Reason::LeastAttained) && !keeps;
             if asks && self.slack.before(start_s) < taken {
@@ -231,17 +232,6 @@ impl<'a> Desk<'a> {
         sized.filter_map(|(claim, _)| bears(claim.at)).collect()
     }
 
-    /// omega: how much the speed of a job counts, the more the further its risk is above this.
-    pub fn omega(&self, at: usize, hurry: f64) -> f64 {
-        if !self.cases[at].sized {
-            return 1.0;
-        }
-        if self.passes_horizon(at) {
-            return OMEGA_MAX;
-        }
-        1.0 + (OMEGA_MAX - 1.0) * ((self.risk[at] - hurry) / HURRIES_FOR).clamp(0.0, 1.0)
-    }
-
     /// Why a job waits, in the words of promises where GPUs are all that it lacks.
     pub fn why(&self, at: usize, why: Reason) -> Reason {
         match why {
@@ -263,14 +253,16 @@ impl<'a> Desk<'a> {
         f64::from(self.cases[at].view.gang) > self.gpus / turns::LARGE_PART
     }
 
-    /// Whether it matters to the end of all work when a job starts. A large one would cost the others more than the end is worth.
+    /// Whether it matters to the end of all work when a job starts. A large one would cost the others more than the end is worth, and of one whose size is a guess
+    /// nobody knows whether it sets the end.
     fn is_held_to_horizon(&self, at: usize) -> bool {
-        self.cases[at].sized && !self.is_large(at)
+        self.cases[at].sized && self.cases[at].spread <= SURE_WITHIN.ln() && !self.is_large(at)
     }
 
     /// Whether a job would pass the horizon if it waited for the next look.
-    fn passes_horizon(&self, at: usize) -> bool {
-        self.is_held_to_horizon(at) && self.spare_s[at] < self.ahead.look_s()
+    pub fn passes_horizon(&self, at: usize) -> bool {
+        let least_s = self.ahead.look_s().max(SPARE_PART * self.cases[at].fastest_s());
+        self.is_held_to_horizon(at) && self.spare_s[at] < least_s
     }
 
     /// Of those at risk, first whoever will be late anyway, by what it is worth to run it, then whoever need not be, by its laxity: whoever is a
