@@ -6,6 +6,8 @@ use crate::view::View;
 use evenhand_core::{GpuCount, JobId, JobState, Locality, RackId, Snapshot, Time};
 use std::collections::BTreeMap;
 
+/// How many deviations of the logarithm of its size a job may be later than promised.
+const UNSURE: f64 = 2.0;
 /// A promise is lost when its job will be this many times later than it may be.
 const LOST: f64 = 1.25;
 /// Not before a job has been there for so long.
@@ -53,7 +55,7 @@ impl<'a> Case<'a> {
         let largest = Largest::of(snapshot);
         let views = View::all(snapshot).into_iter();
         let new = |view| Self::new(snapshot, view, &parts, &largest);
-        views.map(new).map(|case| Self { tolerance: tolerance + case.spread, ..case }).collect()
+        views.map(new).map(|case| Self { tolerance: tolerance + UNSURE * case.spread, ..case }).collect()
     }
 
     fn new(snapshot: &'a Snapshot, view: View<'a>, parts: &[f64], largest: &Largest) -> Self {

@@ -7,7 +7,7 @@
 //! risk      rho_i = max_x (now + tau_i + x - a_i) / ((1 + theta_i) F_i(x))    how late job i may be if it waits for tau_i (`ahead.rs`), where
 //!                 x is the least, the guess or the most of what may be left, and F_i(x) what its fair share would take for it ;
 //!                 gangs of more than M / 8 have to be done the sooner the more others like them are to come after them (`turns.rs`)
-//! spread    sigma_i the deviation of the logarithm of its size, as far as that is unknown ;  theta_i = theta + sigma_i
+//! spread    sigma_i the deviation of the logarithm of its size, as far as that is unknown ;  theta_i = theta + 2 sigma_i
 //! horizon   C     by when all the work that is there can be done, fixed when work arrives (`horizon.rs`)
 //! ```
 //!
