@@ -3,7 +3,7 @@
 //! ```text
 //! rho_i   = (now + tau + Rfast_i - a_i) / (P_i - a_i)           what part of its fair time job i takes if from the next round on it has its fastest GPU model
 //! T       = min( max( t : a fifth of the GPUs go to jobs with rho_i >= t ) , T1 ) , but no less than T0
-//! omega_i = min( max( 1 , e^(30 (rho_i - T)) ) , Omega )
+//! omega_i = min( max( 1 , e^(30 (rho_i - T)) ) , Omega ) ;  20 if job i is about to pass the horizon
 //! ```
 //!
 //! It is the fastest model that tells whether a job can still catch up: whoever has time to do so later gives way now, and may never have to, because promises move when others
@@ -19,6 +19,8 @@ const GROWS: f64 = 30.0;
 const HURRIES_PART: f64 = 0.2;
 /// T1, unless the operator wishes for more.
 const HURRY_MOST: f64 = 0.95;
+/// omega of a job that is about to pass the horizon: it is to be fast, but whoever is well behind its promise counts more.
+pub(super) const OMEGA_HORIZON: f64 = 20.0;
 /// Omega.
 const OMEGA_MOST: f64 = 1e4;
 

@@ -67,8 +67,6 @@ const HURRY: ParameterSpec = ParameterSpec {
     default: "0.82",
     summary: "on several GPU models: a job that would take this part of its fair time even if it had its fastest model from now on is given faster GPUs, 0 to 1; smaller is further ahead of promises where GPUs are not short, and slower on the whole",
 };
-/// The weight of the speed of a job that is about to pass the horizon, against one with all the time in the world.
-const OMEGA_HORIZON: f64 = 20.0;
 const BETWEEN: ParameterSpec = ParameterSpec {
     name: "between",
     default: "jobs",
@@ -162,7 +160,8 @@ impl Promised {
         if snapshot.cluster.models.len() > 1 {
             let run = heard.granted.iter().map(|(claim, _)| claim.at);
             let hurry = Hurry::new(snapshot, cases, books.round, run, self.hurry);
-            let weight = |at: usize| if desk.passes_horizon(at) { OMEGA_HORIZON } else { hurry.omega(at) };
+            let weight =
+                |at: usize| if desk.passes_horizon(at) { hurry::OMEGA_HORIZON } else { hurry.omega(at) };
             let omega: Vec<f64> = (0..cases.len()).map(weight).collect();
             matching::exchange(snapshot, cases, &omega, &mut heard.granted);
             heard = seat(snapshot, cases, heard, &mut room());
