@@ -17,7 +17,7 @@ use evenhand_sim::tuners::{self, TUNERS};
 use evenhand_sim::{
     ClusterSpec, Curve, Faults, Setup, SimApp, SimJob, Straggling, Workload, World, engine_for,
 };
-use evenhand_tests::{Broken, Witness, engine_with, parts_with, policy, replay_interrupted};
+use evenhand_tests::{Broken, Stage, Witness, engine_with, parts_with, policy, replay_interrupted};
 use std::sync::Arc;
 
 /// What became of one storm.
@@ -211,6 +211,31 @@ fn an_over_granting_policy_is_refused_and_the_storm_says_that_nothing_ran() {
     });
     assert!(matches!(outcome, Err(Wreck::World(BackendError::Stalled { .. }))), "{outcome:?}");
     assert!(refused > 0);
+}
+
+/// Keeps the first job running, and stops the second for the third and the third for the second.
+struct Fickle;
+
+impl Policy for Fickle {
+    fn decide(&self, snapshot: &Snapshot, _limits: Limits) -> Result<Plan, PolicyError> {
+        let (first, others): (Vec<_>, Vec<_>) =
+            snapshot.jobs.iter().map(|(_, job)| job).partition(|job| job.spec.id.0 == 0);
+        let waits = others.into_iter().find(|job| job.is_queued());
+        let grants = first.into_iter().chain(waits);
+        let grant = |job: &evenhand_core::Job| {
+            Grant::new(job.spec.id, job.spec.gpus.min, Site::Anywhere, Reason::FirstCome)
+        };
+        Ok(Plan { grants: grants.map(grant).collect(), ..Plan::default() })
+    }
+}
+
+#[test]
+fn a_policy_that_never_makes_up_its_mind_is_told_so_although_somebody_gets_on() {
+    let stage = Stage::new("v100=2", 2).job(0, 1, 3600).job(0, 1, 600).job(60, 1, 600);
+    let mut world = stage.world();
+    let mut engine = engine_with(Box::new(Fickle), EngineConfig::default(), world.abilities());
+    let outcome = watch(&mut engine, &mut world, &mut |_| {});
+    assert!(matches!(outcome, Err(Wreck::World(BackendError::Restless { .. }))), "{outcome:?}");
 }
 
 /// A placer that seats everybody on the same GPUs: what an over-grant would be if nobody checked.

@@ -2,17 +2,20 @@
 """Twenty made-up traces, 32 to 1,000 GPUs: mean completion time, worst ratio to fluid fair sharing and makespan, of `promise` and of every other policy.
 
     cargo build --release
-    experiments/promise/twenty.py [--seed 1] [--only NUMBER ...] [--policy NAME ...] [--set KEY=VALUE ...]
+    experiments/promise/twenty.py [--seed 1] [--seeds 1] [--only NUMBER ...] [--policy NAME ...] [--set KEY=VALUE ...]
 
 Light, heavy and bursty load; one and three GPU models; jobs that change and jobs that do not; apps. Without --policy, all policies run. Forecasts are
 exact (what is declared is true, and jobs say when they will change), except in apps, whose jobs end when their tuner or their loss says so.
 
 Two counts are given: ahead of all fair policies (no worse in any figure, and better in one), and ahead of them in every figure. Where a fair policy ends as early as any
 schedule can (`bounds.py`), nobody can be ahead of it in every figure; in how many traces anybody could is told beside the second count.
+
+On single traces much is chance. So the figures of every policy are given too as multiples of ours, geometric means over all traces and seeds.
 """
 
 import argparse
 import json
+import math
 import pathlib
 import subprocess
 import tempfile
@@ -96,34 +99,67 @@ def better_in_all(one, other):
     return all(mine < theirs for mine, theirs in zip(one, other))
 
 
+class Count:
+    """In how many traces what holds."""
+
+    def __init__(self):
+        self.traces = self.fronts = self.near = self.kept = self.wins = self.clear = self.could = 0
+
+    def add(self, found, came):
+        """Takes the figures of every policy on a trace; says who is better than ours in all figures, and of which fair ones ours is not ahead."""
+        ours = found[OURS]
+        over = [rival for rival, theirs in found.items() if better(theirs, ours)]
+        fair = [rival for rival in FAIR if rival in found]
+        lost = [rival for rival in fair if not better(ours, found[rival])]
+        self.traces += 1
+        self.fronts += not over
+        self.kept += ours[1] <= 1.1
+        self.near += ours[0] <= 1.1 * min(theirs[0] for theirs in found.values())
+        self.wins += not lost
+        self.clear += all(better_in_all(ours, found[rival]) for rival in fair)
+        self.could += not came or all(found[rival][2] > bounds.earliest_s(came) + 0.01 for rival in fair)
+        return over, lost
+
+    def __str__(self):
+        return (f"of {self.traces}: on the front in {self.fronts}, ahead of all fair policies in {self.wins} (in every figure in {self.clear}; in {self.could} anybody could be), "
+                f"mean within 10 % of the best in {self.near}, nobody above 1.1 in {self.kept}")
+
+
+def on_the_whole(all_found):
+    """The figures of every policy as multiples of ours: geometric means over the traces that it came to the end of."""
+    for rival in sorted({rival for found in all_found for rival in found if rival != OURS}):
+        both = [(found[rival], found[OURS]) for found in all_found if rival in found]
+        times = [math.exp(sum(math.log(theirs[at] / ours[at]) for theirs, ours in both) / len(both)) for at in range(len(FIGURES))]
+        yield times, rival, len(both)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seed", type=int, default=1, help="of the first trace; each has the next")
+    options.add_argument("--seeds", type=int, default=1, help="how many seeds, from that one on")
     options.add_argument("--only", type=int, action="append", help="these traces, counted from 0")
     options.add_argument("--policy", action="append", help="beside ours; default: all")
     options.add_argument("--set", action="append", default=[], help="a parameter of ours, or POLICY.KEY=VALUE")
     chosen = options.parse_args()
     policies = [OURS, *chosen.policy] if chosen.policy else ["all"]
-    fronts, near, kept, wins, clear, could, traces = 0, 0, 0, 0, 0, 0, 0
-    for number, (name, cluster, work) in enumerate(TRACES):
-        if chosen.only and number not in chosen.only:
-            continue
-        text = scenario(cluster, work, chosen.seed + number)
-        found, came = figures(text, policies, chosen.set), bounds.jobs(text, EVENHAND)
-        ours = found[OURS]
-        over = [rival for rival, theirs in found.items() if better(theirs, ours)]
-        fair = [rival for rival in FAIR if rival in found]
-        lost = [rival for rival in fair if not better(ours, found[rival])]
-        best = min(found, key=lambda rival: found[rival][0])
-        traces, fronts, kept = traces + 1, fronts + (not over), kept + (ours[1] <= 1.1)
-        near, wins = near + (ours[0] <= 1.1 * found[best][0]), wins + (not lost)
-        clear += all(better_in_all(ours, found[rival]) for rival in fair)
-        could += not came or all(found[rival][2] > bounds.earliest_s(came) + 0.01 for rival in fair)
-        if len(found) < 7:
-            print("      ", "; ".join(f"{rival} {a:.0f}/{b:.2f}/{c:.0f}" for rival, (a, b, c) in found.items()))
-        print(f"{number:2} {name}: {ours[0]:.0f} s, {ours[1]:.2f}, {ours[2]:.0f} s; best mean {found[best][0]:.0f} s ({ours[0] / found[best][0]:.2f}, {best}, {found[best][1]:.2f}); "
-              f"behind {', '.join(over) or 'nobody'}; not ahead of {', '.join(lost) or 'no fair one'}", flush=True)
-    print(f"of {traces}: on the front in {fronts}, ahead of all fair policies in {wins} (in every figure in {clear}; in {could} anybody could be), mean within 10 % of the best in {near}, nobody above 1.1 in {kept}")
+    all_found = []
+    for seed in range(chosen.seed, chosen.seed + chosen.seeds):
+        count = Count()
+        for number, (name, cluster, work) in enumerate(TRACES):
+            if chosen.only and number not in chosen.only:
+                continue
+            text = scenario(cluster, work, seed + number)
+            found = figures(text, policies, chosen.set)
+            over, lost = count.add(found, bounds.jobs(text, EVENHAND))
+            ours, best = found[OURS], min(found, key=lambda rival: found[rival][0])
+            if len(found) < 7:
+                print("      ", "; ".join(f"{rival} {a:.0f}/{b:.2f}/{c:.0f}" for rival, (a, b, c) in found.items()))
+            print(f"{number:2} {name}: {ours[0]:.0f} s, {ours[1]:.2f}, {ours[2]:.0f} s; best mean {found[best][0]:.0f} s ({ours[0] / found[best][0]:.2f}, {best}, {found[best][1]:.2f}); "
+                  f"behind {', '.join(over) or 'nobody'}; not ahead of {', '.join(lost) or 'no fair one'}", flush=True)
+            all_found.append(found)
+        print(f"seed {seed}, {count}", flush=True)
+    for (mean, worst, makespan), rival, traces in sorted(on_the_whole(all_found)):
+        print(f"  {rival}{' (fair)' if rival in FAIR else ''}: mean {mean:.3f}, worst ratio {worst:.2f}, makespan {makespan:.3f} times ours, over {traces} traces")
 
 
 if __name__ == "__main__":

@@ -217,6 +217,18 @@ pub enum BackendError {
         /// The first of them.
         first: JobId,
     },
+    /// Decision follows decision, and time stands still.
+    #[error(
+        "time stands still at {:.3} s: {rounds} decisions were made at this moment, and there is no end to it; the policy \
+         may be stopping jobs for others and those for them in turn",
+        at.seconds()
+    )]
+    Restless {
+        /// When.
+        at: Time,
+        /// How many decisions.
+        rounds: u32,
+    },
     /// The operating system or an outside service failed.
     #[error("{doing} failed: {source}")]
     Io {

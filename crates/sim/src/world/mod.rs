@@ -30,6 +30,9 @@ const STALLED_ROUNDS_MAX: u32 = 1000;
 /// Rounds in which no work was done that lasts, after which none ever will be.
 const FUTILE_ROUNDS_MAX: u32 = 10_000;
 
+/// Decisions at one moment after which there is no end to them. So many jobs may end at once, and each may be answered.
+const ROUNDS_AT_ONCE_MAX: u32 = 100_000;
+
 /// The least time between two words of a job about how far it is, unless it is set.
 const PROGRESS_EVERY: Span = Span::from_minutes(30);
 
@@ -89,6 +92,8 @@ pub struct World {
     idle_rounds: u32,
     /// Rounds since some job last saved work that it had not saved before.
     futile_rounds: u32,
+    /// When the last round was, and how many there were at that moment.
+    rung: (Time, u32),
 }
 
 impl World {
@@ -128,6 +133,7 @@ impl World {
             progress_every: PROGRESS_EVERY,
             idle_rounds: 0,
             futile_rounds: 0,
+            rung: (Time::ZERO, 0),
             workload,
         };
         world.open(nodes);
@@ -253,6 +259,10 @@ impl World {
         self.idle_rounds = if quiet { self.idle_rounds + 1 } else { 0 };
         if self.idle_rounds > STALLED_ROUNDS_MAX && !self.agenda.has_news() {
             return self.nothing_left();
+        }
+        self.rung = (self.now, if self.rung.0 == self.now { self.rung.1 + 1 } else { 1 });
+        if self.rung.1 > ROUNDS_AT_ONCE_MAX {
+            return Err(BackendError::Restless { at: self.now, rounds: self.rung.1 });
         }
         self.futile_rounds += 1;
         if self.futile_rounds > FUTILE_ROUNDS_MAX {
