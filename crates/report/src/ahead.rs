@@ -195,7 +195,6 @@ mod tests {
             submitted: Time(0),
             ended: Time(1_000_000),
             alone: Span::ZERO,
-            pace: 1.0,
             active_mean: 1.0,
         };
         let found = known.held_against(&life);

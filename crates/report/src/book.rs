@@ -11,6 +11,7 @@ use crate::apps::Apps;
 use crate::fact::{Fact, Held, Life};
 use crate::machines::Machines;
 use crate::standings::Standings;
+use crate::stretches::{Asking, Stretch};
 use evenhand_core::{
     Command, EndCause, Event, GpuCount, GpuId, GpuSet, GpuTime, JobId, JobSpec, Lease, LeaseId, Locality,
     ModelIndex, Note, Outcome, PerModel, Rate, Record, Sharing, Span, Time, Work,
@@ -51,6 +52,8 @@ pub struct Book {
     pub running: u64,
     /// Jobs that finished, in the order of their ends.
     pub lives: Vec<Life>,
+    /// When those who have ended asked for GPUs, finished or not, as far as they did anything.
+    pub stretches: Vec<Stretch>,
     /// Leases that hold GPUs now.
     pub leases: BTreeMap<LeaseId, Held>,
     jobs: BTreeMap<JobId, Active>,
@@ -71,6 +74,7 @@ struct Active {
     /// The furthest it got, whether or not that survived.
     done: Work,
     alone: Option<Span>,
+    asking: Asking,
 }
 
 impl Book {
@@ -130,6 +134,16 @@ impl Book {
     fn event(&mut self, event: &Event, tell: Listener<'_>) {
         match event {
             Event::Submitted(spec) => self.submit(spec, tell),
+            Event::Held(job) => {
+                if let Some(job) = self.jobs.get_mut(job) {
+                    job.asking.hold(self.now);
+                }
+            }
+            Event::Released(job) => {
+                if let Some(job) = self.jobs.get_mut(job) {
+                    job.asking.release(self.now, job.done);
+                }
+            }
             Event::AppOpened(app) => self.apps.open(app.id, app.tenant, self.now),
             Event::AppClosed { app, .. } => self.apps.close(*app, self.now),
             Event::TenantChanged(tenant) => {
@@ -184,9 +198,17 @@ impl Book {
         self.standings.arrive(spec, runs);
         self.apps.arrive(spec, self.now);
         let (submitted, area_before) = (self.now, self.active_area);
-        let (open_leases, started, done, alone) = (0, false, Work::ZERO, None);
-        let job =
-            Active { spec: spec.clone(), submitted, area_before, open_leases, started, runs, done, alone };
+        let job = Active {
+            spec: spec.clone(),
+            submitted,
+            area_before,
+            open_leases: 0,
+            started: false,
+            runs,
+            done: Work::ZERO,
+            alone: None,
+            asking: Asking::new(self.now),
+        };
         self.jobs.insert(spec.id, job);
         tell(self, &Fact::Submitted { spec, runs });
     }
@@ -295,10 +317,24 @@ impl Book {
         self.standings.leave(&job.spec, job.runs);
         self.closing = Some(self.now);
         self.apps.leave(&job.spec, job.submitted, self.now, job.alone(), outcome);
-        if outcome == Outcome::Finished {
+        let finished = outcome == Outcome::Finished;
+        self.keep_stretches(&job, finished.then_some(self.lives.len()));
+        if finished {
             self.lives.push(self.life(&job));
         }
         tell(self, &Fact::Ended { outcome, spec: &job.spec, runs: job.runs, alone: job.alone() });
+    }
+
+    /// Whoever did anything was in the way of others, whatever came of it.
+    fn keep_stretches(&mut self, job: &Active, life: Option<usize>) {
+        let alone_s = job.alone().seconds() / self.machines.pace(&job.spec);
+        let gang = job.spec.gpus.min.0;
+        for (from, until, part) in job.asking.end(self.now, job.done) {
+            let alone = Span::from_seconds(alone_s * part);
+            if life.is_some() || alone > Span::ZERO {
+                self.stretches.push(Stretch { life, from, until, alone, gang });
+            }
+        }
     }
 
     fn life(&self, job: &Active) -> Life {
@@ -313,7 +349,6 @@ impl Book {
             submitted: job.submitted,
             ended: self.now,
             alone: job.alone(),
-            pace: self.machines.pace(&job.spec),
             active_mean,
         }
     }

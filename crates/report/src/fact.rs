@@ -106,8 +106,6 @@ pub struct Life {
     pub ended: Time,
     /// What it would have taken alone on the reference GPU model; zero if unknown.
     pub alone: Span,
-    /// Its speed on the GPUs of the cluster, on average over their models, against that on the reference one.
-    pub pace: f64,
     /// The mean number of active jobs while it was active, itself among them.
     pub active_mean: f64,
 }

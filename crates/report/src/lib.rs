@@ -30,6 +30,7 @@ mod shares;
 mod speed_check;
 mod speeds;
 mod standings;
+mod stretches;
 mod student;
 mod summary;
 mod swept;

@@ -2,9 +2,11 @@
 
 mod story;
 
-use evenhand_core::{Command, EndCause, Event, LeaseId, NodeId, Note, Outcome, Reading, Round, Span};
+use evenhand_core::{Command, EndCause, Event, JobId, LeaseId, NodeId, Note, Outcome, Reading, Round, Span};
 use evenhand_report::{Costs, METRICS, Report};
-use story::{Order, Queue, end, gpus, header, job, lease_ended, node, record, report, start, two_tenants};
+use story::{
+    Order, Queue, end, gpus, header, job, lease_ended, node, record, report, start, stop, two_tenants,
+};
 
 fn close(name: &str, found: f64, expected: f64) {
     assert!((found - expected).abs() < 1e-4, "{name} is {found}, not {expected}");
@@ -82,6 +84,45 @@ fn dynamic_contention_is_the_one_met() {
     close("ftf_dynamic_worst", run.ftf_dynamic_worst, 200.0 / 150.0);
     close("unfair_dynamic_fraction", run.unfair_dynamic_fraction, 0.5);
     close("ftf_worst", run.ftf_worst, 1.0);
+}
+
+#[test]
+fn whoever_was_retired_held_its_part_of_the_fluid_until_then() {
+    let done = EndCause::Finished { alone: Some(Span::from_secs(100)) };
+    let records = [
+        record(0, node(0, 1), vec![]),
+        record(0, job(1, 0, 1), vec![]),
+        record(0, job(2, 0, 1), vec![start(1, 2, 0, &gpus(0, 1))]),
+        record(50, Event::Retired(JobId(2)), vec![stop(1)]),
+        record(
+            50,
+            lease_ended(1, 50.0, 50.0, EndCause::Stopped),
+            vec![end(2, Outcome::Retired), start(2, 1, 50, &gpus(0, 1))],
+        ),
+        record(150, lease_ended(2, 100.0, 100.0, done), vec![end(1, Outcome::Finished)]),
+    ];
+    // Half of the GPU each, until the retired one has had its 50 s after 100; the other is done after 150.
+    let run = report(&records).summary(&Costs::default());
+    close("ftf_fluid_worst", run.ftf_fluid_worst, 1.0);
+    close("ftf_worst", run.ftf_worst, 0.75);
+}
+
+#[test]
+fn time_on_hold_is_no_unfairness() {
+    let done = EndCause::Finished { alone: Some(Span::from_secs(100)) };
+    let records = [
+        record(0, node(0, 1), vec![]),
+        record(0, job(1, 0, 1), vec![start(1, 1, 0, &gpus(0, 1))]),
+        record(40, Event::Held(JobId(1)), vec![stop(1)]),
+        record(41, lease_ended(1, 40.0, 40.0, EndCause::Stopped), vec![]),
+        record(500, Event::Released(JobId(1)), vec![]),
+        // It waits for 30 s: that counts.
+        record(530, Event::RoundDue(Round(1)), vec![start(2, 1, 530, &gpus(0, 1))]),
+        record(590, lease_ended(2, 100.0, 100.0, done), vec![end(1, Outcome::Finished)]),
+    ];
+    let run = report(&records).summary(&Costs::default());
+    close("ftf_fluid_worst", run.ftf_fluid_worst, (40.0 + 90.0) / 100.0);
+    close("jct_mean_s", run.jct_mean_s, 590.0);
 }
 
 #[test]

@@ -4,9 +4,11 @@
 //!
 //! - `ftf_*`: JCT / (T_excl x max(1, N/M)), with N the number of jobs submitted in the ledger;
 //! - `ftf_dynamic_*`: the same with N the mean number of active jobs during the job's life;
-//! - `ftf_fluid_*`: JCT / JCT under fluid fair sharing of the same finished jobs on M GPUs, a job counting with the
+//! - `ftf_fluid_*`: JCT / JCT under fluid fair sharing of the same work on M GPUs, a job counting with the
 //!   least GPUs it takes and holding an equal part of every GPU model. Below 1 the job did better than if the cluster had been divided evenly at
-//!   every instant;
+//!   every instant. The same work is also what others did before they were retired, cancelled or failed: they held their parts until then. Time on
+//!   hold counts on neither side: what is done between two holds comes to the fluid when the first of them ends, and the sums over all such stretches
+//!   are compared;
 //! - `unfair_*fraction`: the share of jobs whose ratio is above 1.05;
 //! - `jain`: Jain's index of (JCT under fluid fair sharing) / JCT: 1 if all jobs gained or lost alike.
 
@@ -14,6 +16,7 @@ use super::{Entry, Fold, reading};
 use crate::book::Book;
 use crate::fact::{Fact, Life};
 use crate::quantile::{largest, mean, quantile, share_above, sorted};
+use crate::stretches::Stretch;
 use evenhand_core::{Better, GpuCount, Reading, Span, Unit};
 use evenhand_fairness::{FluidJob, UNFAIR_ABOVE, fluid_finishes, jain, rho_dynamic, rho_static};
 
@@ -42,25 +45,36 @@ pub fn ratios(book: &Book) -> Vec<Ratios<'_>> {
     if capacity == GpuCount::ZERO {
         return Vec::new();
     }
-    let known: Vec<&Life> = book.lives.iter().filter(|life| life.alone > Span::ZERO).collect();
-    let jobs: Vec<FluidJob> = known
-        .iter()
-        .map(|life| {
-            let alone = Span::from_seconds(life.alone.seconds() / life.pace);
-            FluidJob { arrival: life.submitted, alone, gang: GpuCount(life.gang) }
-        })
-        .collect();
-    let finishes = fluid_finishes(&jobs, capacity);
-    let rows = known.into_iter().zip(finishes).map(|(life, finish)| {
+    let (asked_s, fair_s) = asked_and_fair(book, capacity);
+    let known = book.lives.iter().enumerate().filter(|(_, life)| life.alone > Span::ZERO);
+    let rows = known.map(|(at, life)| {
         let (jct, alone) = (life.jct(), life.alone);
         Ratios {
             life,
             fixed: rho_static(jct, alone, book.submitted, capacity),
             dynamic: rho_dynamic(jct, alone, life.active_mean, capacity),
-            fluid: jct.seconds() / finish.since(life.submitted).seconds(),
+            fluid: asked_s[at] / fair_s[at],
         }
     });
     rows.collect()
+}
+
+/// For how long every finished job asked for GPUs, and for how long it would have under fluid fair sharing.
+fn asked_and_fair(book: &Book, capacity: GpuCount) -> (Vec<f64>, Vec<f64>) {
+    let fluid = |stretch: &Stretch| FluidJob {
+        arrival: stretch.from,
+        alone: stretch.alone,
+        gang: GpuCount(stretch.gang),
+    };
+    let jobs: Vec<FluidJob> = book.stretches.iter().map(fluid).collect();
+    let (mut asked_s, mut fair_s) = (vec![0.0; book.lives.len()], vec![0.0; book.lives.len()]);
+    for (stretch, finish) in book.stretches.iter().zip(fluid_finishes(&jobs, capacity)) {
+        if let Some(life) = stretch.life {
+            asked_s[life] += stretch.until.since(stretch.from).seconds();
+            fair_s[life] += finish.since(stretch.from).seconds();
+        }
+    }
+    (asked_s, fair_s)
 }
 
 /// The book keeps the lives of finished jobs anyway; nothing more is needed.
