@@ -1,13 +1,14 @@
 //! On which GPU model: jobs that run are exchanged between models while that makes them faster together.
 //!
 //! ```text
-//! maximise  sum_i omega_i ( ln(r_ij(i) / max_j r_ij) + h_i [j(i) is the model held] )
+//! maximise  sum_i omega_i sqrt(g_i) ( ln(r_ij(i) / max_j r_ij) + h_i [j(i) is the model held] )
 //! ```
 //!
-//! h_i is what a move costs: what starting again takes, as a part of what is left, and a little more, so that nobody is moved for nothing. The
-//! assignment begins with one that fits and stays so: jobs of equal gangs change places between two models or go round three, a gang changes places with
-//! several smaller ones, and whoever gains moves into room that is left, until nothing of this makes it better. On small random instances with three
-//! models that leaves 1 % of what could be gained where gangs are equal, and a quarter where they are not (means of 100, in the test).
+//! h_i is what a move costs: what starting again takes, as a part of what is left, and a little more, so that nobody is moved for nothing. With its gang a job counts less than
+//! in full: what all GPUs do together would count gangs in full, what jobs gain on average not at all. The assignment begins with one that fits and stays so: jobs of equal gangs change places
+//! between two models or go round three, a gang changes places with smaller ones, and whoever gains moves into room that is left, until nothing of this makes it better. On small
+//! random instances with three models that leaves 1 % of what could be gained where gangs are equal, and a seventh where they are not (means of 100, in the test); with the best assignment
+//! instead, made-up traces come out the same within 0.1 %.
 
 use super::case::Case;
 use super::order::Claim;
@@ -81,9 +82,10 @@ fn is_movable(snapshot: &Snapshot, case: &Case<'_>, grant: &Grant) -> bool {
 fn values(snapshot: &Snapshot, case: &Case<'_>, omega: f64, models: &[ModelIndex]) -> Vec<f64> {
     let held = snapshot.leases.of_job(Some(case.view.job)).and_then(|lease| snapshot.model_of(lease));
     let stays = WORTH_MOVING + case.restart_s / case.left_s.max(case.restart_s).max(1.0);
+    let weight = omega * f64::from(case.view.gang).sqrt();
     let value = |(model, rate): (&ModelIndex, &f64)| {
         let stays = if held == Some(*model) { stays } else { 0.0 };
-        omega * (rate.ln() + stays)
+        weight * (rate.ln() + stays)
     };
     models.iter().zip(&case.view.rates).map(value).collect()
 }
@@ -95,7 +97,7 @@ fn improve(pieces: &mut [Piece], free: &mut PerModel<GpuCount>, models: usize) {
         for a in 0..models {
             for b in (0..models).filter(|b| *b != a) {
                 changed |= a < b && rotate(pieces, &[a, b]);
-                changed |= move_over(pieces, free, a, b);
+                changed |= change_places(pieces, free, a, b);
                 for c in (a + 1..models).filter(|c| *c != b && a < b) {
                     changed |= rotate(pieces, &[a, b, c]);
                 }
@@ -144,40 +146,41 @@ fn rotate(pieces: &mut [Piece], ring: &[usize]) -> bool {
     changed
 }
 
-/// Whoever gains goes from one model to another, into room that is left or in exchange for several smaller ones.
-fn move_over(pieces: &mut [Piece], free: &mut PerModel<GpuCount>, a: usize, b: usize) -> bool {
+/// One from a model goes to another, and smaller ones come from there in its place: all who gain by it, and more if it has no room otherwise. So a gang moves to where it is
+/// faster, or makes way for several who are.
+fn change_places(pieces: &mut [Piece], free: &mut PerModel<GpuCount>, a: usize, b: usize) -> bool {
+    let (here, there) = (ModelIndex(a as u16), ModelIndex(b as u16));
     let mut changed = false;
     let mut back = by_gain(pieces, b, a);
+    let per_gpu = |(gain, at): &(f64, usize)| gain / f64::from(pieces[*at].gang);
+    back.sort_by(|x, y| per_gpu(y).total_cmp(&per_gpu(x)).then(x.1.cmp(&y.1)));
     for (gain, one) in by_gain(pieces, a, b) {
-        if gain <= 1e-9 {
-            break;
-        }
-        let (here, there) = (ModelIndex(a as u16), ModelIndex(b as u16));
         let gang = pieces[one].gang;
-        let mut missing = gang.saturating_sub(free[there].0);
-        let (mut total, mut chosen) = (gain, Vec::new());
-        for (place, (loss, other)) in back.iter().enumerate() {
-            if missing == 0 || total <= 1e-9 || gang == 1 {
+        let (room, missing) = (free[here].0 + gang, gang.saturating_sub(free[there].0));
+        let (mut total, mut come, mut chosen) = (gain, 0, Vec::new());
+        for (place, (gain, other)) in back.iter().enumerate() {
+            // Those to come gain less and less.
+            let enough = *gain <= 0.0 && (come >= missing || total <= 1e-9);
+            if gang == 1 || come == room || enough {
                 break;
             }
-            if pieces[*other].gang <= missing {
-                missing -= pieces[*other].gang;
-                total += loss;
+            let small = pieces[*other].gang;
+            if small < gang && come + small <= room {
+                come += small;
+                total += gain;
                 chosen.push(place);
             }
         }
-        if missing > 0 || total <= 1e-9 {
+        if come < missing || total <= 1e-9 {
             continue;
         }
-        let mut moved = 0;
         for place in chosen.into_iter().rev() {
             let (_, other) = back.remove(place);
             pieces[other].model = a;
-            moved += pieces[other].gang;
         }
         pieces[one].model = b;
-        free[here] = GpuCount(free[here].0 + gang - moved);
-        free[there] = GpuCount(free[there].0 + moved - gang);
+        free[here] = GpuCount(room - come);
+        free[there] = GpuCount(free[there].0 + come - gang);
         changed = true;
     }
     changed
@@ -204,6 +207,20 @@ mod tests {
             }
         }
         most
+    }
+
+    #[test]
+    fn a_gang_makes_way_for_several_who_are_faster_in_its_place_together() {
+        let piece = |at, gang, model, values: [f64; 2]| Piece { at, gang, model, values: values.to_vec() };
+        let mut pieces = vec![piece(0, 4, 0, [0.0, -1.0])];
+        pieces.extend((1..5).map(|at| piece(at, 1, 1, [0.0, -0.3])));
+        let mut free = PerModel::all(GpuCount(0));
+        improve(&mut pieces, &mut free, 2);
+        assert_eq!(pieces.iter().map(|piece| piece.model).collect::<Vec<_>>(), [1, 0, 0, 0, 0]);
+        // What four of them gain is not worth what it loses.
+        pieces[0].values = vec![0.0, -1.5];
+        improve(&mut pieces, &mut free, 2);
+        assert_eq!(pieces.iter().map(|piece| piece.model).collect::<Vec<_>>(), [0, 1, 1, 1, 1]);
     }
 
     #[test]
@@ -238,6 +255,6 @@ mod tests {
         }
         let mean = |gaps: &Vec<f64>| gaps.iter().sum::<f64>() / gaps.len() as f64;
         let [equal, mixed] = [mean(&gaps[0]), mean(&gaps[1])];
-        assert!(equal < 0.01 && mixed < 0.3, "of what could be gained, {equal} and {mixed} is not");
+        assert!(equal < 0.01 && mixed < 0.15, "of what could be gained, {equal} and {mixed} is not");
     }
 }
