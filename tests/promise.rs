@@ -2,12 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-use evenhand_core::{Choice, GpuCount, JobId, Parameters, Policy, Random, Span, Time};
+use evenhand_core::{
+    Choice, Command, EndCause, Event, GpuCount, JobId, Parameters, Policy, Random, Record, Span, Time,
+};
 use evenhand_fairness::{FluidJob, fluid_finishes};
 use evenhand_report::{Explanation, Summary};
 use evenhand_sim::traces::synthetic::Synthetic;
 use evenhand_sim::{ClusterSpec, Faults, Run, Setup, simulate};
 use evenhand_tests::{Stage, policy};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 const ROUND_S: f64 = 60.0;
@@ -89,6 +92,50 @@ fn with_the_usual_tolerance_nobody_is_later_than_that_and_the_mean_is_hardly_eve
     // 34 of 10,000 were seen, by 10 s at most: turns are as long as rounds; on average 0.871 of the mean.
     assert!(behind.0 <= ROUND_S / 4.0, "seed {}: the mean is {} s worse", behind.1, behind.0);
     assert!(worse < 100 && ahead < 0.9, "{worse} {ahead}");
+}
+
+/// How long leases lasted that were not the first of their jobs and were ended for others, in seconds.
+fn interrupted_again(records: &[Record]) -> Vec<f64> {
+    let (mut starts, mut open, mut spans) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    for record in records {
+        if let Event::LeaseEnded { lease, cause: EndCause::Stopped, .. } = &record.event {
+            let (since, is_first): (Time, bool) = open[lease];
+            spans.extend((!is_first).then(|| record.now.since(since).seconds()));
+        }
+        for command in &record.commands {
+            if let Command::Start(lease) = command {
+                let count = starts.entry(lease.job).or_insert(0);
+                *count += 1;
+                open.insert(lease.id, (record.now, *count == 1));
+            }
+        }
+    }
+    spans
+}
+
+#[test]
+fn whoever_is_started_again_is_left_alone_until_it_has_worked_for_as_long_as_that_took() {
+    const RESTORE_S: u64 = 300;
+    let mut interrupted = 0;
+    for seed in 0..60 {
+        let mut random = Random::new(seed);
+        let cluster = if seed % 2 == 0 { "v100=8" } else { "v100=4,p100=4" };
+        let mut stage = Stage::new(cluster, 4).tenant("ann");
+        for _ in 0..30 {
+            let (at, gang, takes_s) =
+                (random.below(6000), 1 << random.below(3), 60 + random.below(60) * random.below(60));
+            stage = stage.job_with(at, gang, takes_s, |spec| {
+                spec.restart.restore = Span::from_secs(RESTORE_S);
+            });
+        }
+        let (ends, records) = stage.play(policy("promise"));
+        assert_eq!(ends.len(), 30, "seed {seed}");
+        let spans = interrupted_again(&records);
+        interrupted += spans.len();
+        let shortest_s = spans.into_iter().fold(f64::INFINITY, f64::min);
+        assert!(shortest_s >= 2.0 * RESTORE_S as f64, "seed {seed}: interrupted after {shortest_s} s");
+    }
+    assert!(interrupted > 100, "{interrupted} interruptions show nothing");
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub enum Reason {
     LeastSlack,
     /// The last of the work would be done later if it waited.
     BeforeHorizon,
+    /// It was started again only just now, and to stop it would waste that.
+    Settling,
     /// Another engine decided so.
     Outside,
     /// Its promise is due before those of the others.
@@ -110,6 +112,7 @@ impl Reason {
             Self::MatchedLater => "the best assignment of GPUs starts it later",
             Self::LeastSlack => "its promise leaves it no time to wait",
             Self::BeforeHorizon => "the last of the work would be done later if it waited",
+            Self::Settling => "it was started again only just now, and to stop it would waste that",
             Self::EarliestPromise => "its promise is due before those of the others",
             Self::Outside => "another engine decided so",
             Self::CarriedOver => "the last valid plan stands",

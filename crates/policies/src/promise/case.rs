@@ -3,13 +3,15 @@
 use super::entitled::Entitled;
 use super::fluid::{Fluid, Member};
 use crate::view::View;
-use evenhand_core::{GpuCount, JobId, JobState, Locality, RackId, Snapshot, Time};
+use evenhand_core::{GpuCount, JobId, JobState, Lease, Locality, RackId, Snapshot, Time};
 use std::collections::BTreeMap;
 
 /// How many deviations of the logarithm of its size a job may be later than promised.
 const UNSURE: f64 = 2.0;
 /// A promise is lost when its job will be this many times later than it may be.
 const LOST: f64 = 1.25;
+/// Whoever was started again is left alone for this many times what that takes: until it has worked for as long as it took to start it.
+const SETTLES_FOR: f64 = 2.0;
 /// Not before a job has been there for so long.
 const LOST_AFTER_S: f64 = 60.0;
 
@@ -33,7 +35,11 @@ pub(super) struct Case<'a> {
     pub tolerance: f64,
     /// Lost if it is stopped and started again.
     pub restart_s: f64,
+    /// Lost when it is started: nothing for one that never ran.
+    pub start_s: f64,
     pub runs: bool,
+    /// Whether it was started again only just now.
+    pub settles: bool,
     /// When its fair share would have finished it, in seconds since the start of the run.
     pub promise_s: f64,
     /// When it came, or was last given a new promise.
@@ -69,7 +75,12 @@ impl<'a> Case<'a> {
         let over_s = overrun_s(snapshot, &view);
         let seconds = |left_s: f64| left_s.max(over_s) / speed;
         let (left_s, high_s) = (seconds(view.left_s), seconds(view.left_high_s));
-        let runs = snapshot.leases.of_job(Some(view.job)).is_some_and(evenhand_core::Lease::is_lasting);
+        let lease = snapshot.leases.of_job(Some(view.job)).filter(|lease| lease.is_lasting());
+        let restart_s = forecast.restart.mean.seconds();
+        let settles = |lease: &Lease| {
+            let runs_for_s = snapshot.now.since(lease.starts.max(lease.taken)).seconds();
+            view.job.starts > 1 && runs_for_s < SETTLES_FOR * restart_s
+        };
         Self {
             pace,
             sized: forecast.total.is_some(),
@@ -79,8 +90,10 @@ impl<'a> Case<'a> {
             total_s: view.done_s / speed + left_s,
             spread: spread(snapshot, &view),
             tolerance: 0.0,
-            restart_s: forecast.restart.mean.seconds(),
-            runs,
+            restart_s,
+            start_s: if view.job.starts > 0 { restart_s } else { 0.0 },
+            runs: lease.is_some(),
+            settles: lease.is_some_and(settles),
             promise_s: f64::INFINITY,
             since_s: snapshot.now.seconds(),
             progress_s: 0.0,

@@ -13,16 +13,18 @@
 //!
 //! Who runs, in this order, as far as there are GPUs (`order.rs`):
 //!
-//! 1. whoever is at risk, rho_i > 1: who will be late anyway by rho_i^2 / R_i, then who need not be by its laxity, but before all that if its
+//! 0. whoever was started again only just now, until it has worked for as long as that took: so everybody gets on, whatever starting again costs ;
+//! 1. whoever is at risk, rho_i > 1: who will be late anyway, or would be if it were stopped, by rho_i^2 / R_i, then who need not be by its laxity, but before all that if its
 //!    rho_i^2 / (g_i R_i) is 100 times that of one who will: where not all promises can be kept, few are broken, and nobody's by far;
 //! 2. whoever would pass the horizon by waiting for the next look, C - now - min(Rhigh_i, 1.25 R_i) < max(h tau, R_i / 100), if g_i <= M / 8 and
 //!    sigma_i <= ln 1.8;
 //! 3. the smallest R_i s_i (g_i / s_i)^max(1 - (1 + theta_i) rho_i, min(1, 5 sigma_i)), s_i = min(g_i, max(1, M / 64)), as far as it can be lent what it
-//!    takes until others can have it: S(t) >= g_i tau_i for every t before its own latest start (tau instead of tau_i on several GPU models);
+//!    takes until others can have it: S(t) >= g_i tau_i for every t before its own latest start (tau instead of tau_i on several GPU models); but whoever
+//!    will have GPUs soon anyway stops nobody for it (`soon.rs`);
 //! 4. the others, the earliest due first.
 //!
-//! On which GPU model: those who run are exchanged between models as long as sum_i omega_i ln(r_ij / max_j r_ij) grows (`matching.rs`), with omega_i larger the
-//! closer job i is to where even its fastest model would not help it any more (`hurry.rs`).
+//! On which GPU model: those who run are exchanged between models as long as sum_i omega_i sqrt(g_i) ln(r_ij / max_j r_ij) grows (`matching.rs`), with omega_i larger
+//! the closer job i is to where even its fastest model would not help it any more (`hurry.rs`).
 //!
 //! R_i is the time left: the guess of its forecast, Rhigh_i what one in ten exceeds. Of a job of which nothing at all is known as much is expected to be
 //! left as it has done: it comes in the order of least attained service, and no risk is seen in it.
@@ -35,6 +37,7 @@ mod hurry;
 mod matching;
 mod order;
 mod slack;
+mod soon;
 mod telling;
 mod turns;
 

@@ -4,6 +4,7 @@ use super::Books;
 use super::ahead::Ahead;
 use super::case::Case;
 use super::slack::Slack;
+use super::soon::Soon;
 use super::turns::{self, Turn};
 use crate::fill::Room;
 use evenhand_core::{GpuCount, Grant, JobId, Occasion, Ratio, Reason, Snapshot, Time};
@@ -14,6 +15,12 @@ const INTERRUPTED_FOR: f64 = 2.0;
 const RISKED_FOR: f64 = 1.2;
 /// At a round, a job at risk that runs gives way only to one that has this much more to lose.
 const STOPPED_FOR: f64 = 1.02;
+/// A job at risk that runs counts as one that will be late if it has less than this many times to spare what starting it again takes.
+const KEPT_FOR: f64 = 2.0;
+/// Nobody is stopped for a job that will have GPUs within this many times what starting again takes, if that is no more than this part of what it takes at least: to a short job
+/// it matters.
+const WAITS_FOR: f64 = 2.0;
+const WAITS_PART: f64 = 0.1;
 /// A job that need not be late goes before one that will be if a GPU that runs it is worth this much more.
 const OVERTAKES_FOR: f64 = 100.0;
 /// A job that runs and was at risk counts as such until its risk is below this.
@@ -121,11 +128,7 @@ impl<'a> Desk<'a> {
             gpus: f64::from(snapshot.cluster.capacity_total().0),
             between: snapshot.occasion != Occasion::Regular,
         };
-        if snapshot.cluster.models.len() == 1 {
-            desk.with_turns(snapshot.cluster.capacity_total())
-        } else {
-            desk
-        }
+        if desk.ahead.is_one_model() { desk.with_turns(snapshot.cluster.capacity_total()) } else { desk }
     }
 
     /// Large gangs cannot wait for their own latest start if others have to be done before or after them (`turns.rs`).
@@ -140,7 +143,7 @@ impl<'a> Desk<'a> {
         large.truncate(turns::MOST);
         let turn = |at: &usize| {
             let case = &self.cases[*at];
-            let takes_s = case.left_s + case.restart_s;
+            let takes_s = case.left_s + case.start_s;
             Turn { gang: case.view.gang, takes_s, due_s: self.laxity_s[*at] + takes_s }
         };
         let turns: Vec<Turn> = large.iter().map(turn).collect();
@@ -155,10 +158,12 @@ impl<'a> Desk<'a> {
         self
     }
 
-    /// Everybody, in the order of the first two rules.
+    /// Everybody, in the order of the first three rules.
     pub fn claims(&self) -> Vec<Claim> {
         let everybody = 0..self.cases.len();
-        let (mut first, rest): (Vec<usize>, Vec<usize>) = everybody.partition(|at| self.is_at_risk(*at));
+        let (settling, rest): (Vec<usize>, Vec<usize>) = everybody.partition(|at| self.cases[*at].settles);
+        let (mut first, rest): (Vec<usize>, Vec<usize>) =
+            rest.into_iter().partition(|at| self.is_at_risk(*at));
         // Also between rounds: whoever sets the horizon has no time to wait for the next one.
         let (mut long, mut rest): (Vec<usize>, Vec<usize>) =
             rest.into_iter().partition(|at| self.passes_horizon(*at));
@@ -168,15 +173,46 @@ impl<'a> Desk<'a> {
             *list = keyed.into_iter().map(|(_, at)| at).collect();
         };
         let (mut late, mut tight): (Vec<usize>, Vec<usize>) =
-            first.drain(..).partition(|at| self.laxity_s[*at] < 0.0);
+            first.drain(..).partition(|at| self.laxity_s[*at] < self.kept_s(*at));
         by(&mut late, &|at| -self.worth(at));
         by(&mut tight, &|at| self.patience_s(at));
         first = self.merged(&late, &tight);
         by(&mut long, &|at| self.spare_s[at]);
         by(&mut rest, &|at| self.size(at));
+        if self.ahead.is_one_model() {
+            rest = self.patient(rest, first.iter().chain(&long));
+        }
         let claims = |list: Vec<usize>, reason| list.into_iter().map(move |at| Claim { at, reason });
         let lent = claims(long, Reason::BeforeHorizon).chain(rest.into_iter().map(|at| self.lent(at)));
-        claims(first, Reason::LeastSlack).chain(lent).collect()
+        let settling = claims(settling, Reason::Settling);
+        settling.chain(claims(first, Reason::LeastSlack)).chain(lent).collect()
+    }
+
+    /// Below this laxity a job will be late: that of one that runs if it were stopped, since then one more promise would be broken for another that is already.
+    fn kept_s(&self, at: usize) -> f64 {
+        let case = &self.cases[at];
+        if case.runs { KEPT_FOR * case.restart_s } else { 0.0 }
+    }
+
+    /// Whoever need not stop anybody comes after those who run (`soon.rs`). `before`: who comes before all of these.
+    fn patient<'b>(&self, rest: Vec<usize>, before: impl Iterator<Item = &'b usize>) -> Vec<usize> {
+        let gang = |at: usize| i64::from(self.cases[at].view.gang);
+        let runs = |case: &&Case<'_>| case.runs;
+        let running = || self.cases.iter().filter(runs).map(|case| (case.left_s, case.view.gang));
+        let taken: i64 = running().map(|(_, gang)| i64::from(gang)).sum();
+        let first: i64 = before.filter(|at| !self.cases[**at].runs).map(|at| gang(*at)).sum();
+        let ahead_s = self.cases.iter().map(|case| case.restart_s).fold(0.0, f64::max) * WAITS_FOR;
+        let mut soon = Soon::new(self.gpus as i64 - taken - first, running(), ahead_s);
+        let (mut now, mut later) = (Vec::with_capacity(rest.len()), Vec::new());
+        for at in rest {
+            let case = &self.cases[at];
+            let starts = case.runs || !case.sized || soon.take_now(case.view.gang);
+            let within_s = (WAITS_FOR * case.restart_s).min(WAITS_PART * case.low_s);
+            let waits = !starts && soon.take_within(case.view.gang, within_s);
+            if waits { &mut later } else { &mut now }.push(at);
+        }
+        now.append(&mut later);
+        now
     }
 
     /// The claim of a job that has time, and the reason why it may run before others: what is known of its size.
