@@ -38,8 +38,8 @@ pub(super) struct Case<'a> {
     /// Lost when it is started: nothing for one that never ran.
     pub start_s: f64,
     pub runs: bool,
-    /// Whether it was started again only just now.
-    pub settles: bool,
+    /// For how long it is left alone, since it was started again only just now.
+    pub settles_s: f64,
     /// When its fair share would have finished it, in seconds since the start of the run.
     pub promise_s: f64,
     /// When it came, or was last given a new promise.
@@ -77,10 +77,9 @@ impl<'a> Case<'a> {
         let (left_s, high_s) = (seconds(view.left_s), seconds(view.left_high_s));
         let lease = snapshot.leases.of_job(Some(view.job)).filter(|lease| lease.is_lasting());
         let restart_s = forecast.restart.mean.seconds();
-        let settles = |lease: &Lease| {
-            let runs_for_s = snapshot.now.since(lease.starts.max(lease.taken)).seconds();
-            view.job.starts > 1 && runs_for_s < SETTLES_FOR * restart_s
-        };
+        let again = lease.filter(|_| view.job.starts > 1);
+        let runs_for_s = |lease: &Lease| snapshot.now.since(lease.starts.max(lease.taken)).seconds();
+        let settles_s = again.map_or(0.0, |lease| SETTLES_FOR * restart_s - runs_for_s(lease));
         Self {
             pace,
             sized: forecast.total.is_some(),
@@ -93,7 +92,7 @@ impl<'a> Case<'a> {
             restart_s,
             start_s: if view.job.starts > 0 { restart_s } else { 0.0 },
             runs: lease.is_some(),
-            settles: lease.is_some_and(settles),
+            settles_s: settles_s.max(0.0),
             promise_s: f64::INFINITY,
             since_s: snapshot.now.seconds(),
             progress_s: 0.0,
@@ -104,6 +103,11 @@ impl<'a> Case<'a> {
 
     pub fn id(&self) -> JobId {
         self.view.job.spec.id
+    }
+
+    /// Whether it was started again only just now.
+    pub fn settles(&self) -> bool {
+        self.settles_s > 0.0
     }
 
     /// R on its fastest GPU model.

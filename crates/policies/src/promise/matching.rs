@@ -67,7 +67,7 @@ pub(super) fn exchange(
 
 /// Between rounds nobody who runs is moved, and nobody who was started again only just now; a lease that mixes models or sits on a node that is being emptied stays as it is.
 fn is_movable(snapshot: &Snapshot, case: &Case<'_>, grant: &Grant) -> bool {
-    if case.settles || case.view.job.spec.mixes_models || grant.gpus != case.view.job.spec.gpus.min {
+    if case.settles() || case.view.job.spec.mixes_models || grant.gpus != case.view.job.spec.gpus.min {
         return false;
     }
     let whole = |lease: &Lease| {

@@ -161,7 +161,7 @@ impl<'a> Desk<'a> {
     /// Everybody, in the order of the first three rules.
     pub fn claims(&self) -> Vec<Claim> {
         let everybody = 0..self.cases.len();
-        let (settling, rest): (Vec<usize>, Vec<usize>) = everybody.partition(|at| self.cases[*at].settles);
+        let (settling, rest): (Vec<usize>, Vec<usize>) = everybody.partition(|at| self.cases[*at].settles());
         let (mut first, rest): (Vec<usize>, Vec<usize>) =
             rest.into_iter().partition(|at| self.is_at_risk(*at));
         // Also between rounds: whoever sets the horizon has no time to wait for the next one.
@@ -244,11 +244,17 @@ impl<'a> Desk<'a> {
         heard
     }
 
-    /// When the first of those who wait will be at risk, or about to pass the horizon: it is to be decided again by then.
+    /// When the first of those who wait will be at risk, or about to pass the horizon, or when those who were started again no longer keep it from the GPUs if it is: it is to be
+    /// decided again by then.
     pub fn again(&self, heard: &Heard) -> Option<Time> {
+        let settling = self.cases.iter().filter(|case| case.settles());
+        let settled_s = settling.map(|case| case.settles_s).fold(f64::INFINITY, f64::min);
         let in_s = |at: usize| {
-            if !self.cases[at].sized || self.is_at_risk(at) || self.passes_horizon(at) {
+            if !self.cases[at].sized {
                 return f64::INFINITY;
+            }
+            if self.is_at_risk(at) || self.passes_horizon(at) {
+                return settled_s;
             }
             let spare_s = if self.is_held_to_horizon(at) { self.spare_s[at] } else { f64::INFINITY };
             (self.laxity_s[at] - self.ahead.wait_s(&self.cases[at])).min(spare_s - self.ahead.look_s())
