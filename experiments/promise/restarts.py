@@ -39,6 +39,9 @@ def main():
         print(f"{restore} to start again, rounds of {length}")
         for policy in policies:
             rows = [run[policy] for run in runs if policy in run]
+            if not rows:
+                print(f"  {policy}: none of {len(runs)} came to its end", flush=True)
+                continue
             mean, worst, makespan = (math.exp(sum(math.log(row[at]) for row in rows) / len(rows)) for at in range(3))
             print(f"  {policy}: mean {mean:.0f} s, worst ratio {worst:.2f} (above 1.1 in {sum(row[1] > 1.1 for row in rows)}), makespan {makespan:.0f} s, "
                   f"{sum(row[3] for row in rows)} interruptions, {len(rows)} of {len(runs)} came to their end", flush=True)

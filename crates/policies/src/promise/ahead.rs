@@ -8,8 +8,9 @@
 //!
 //! tau is the length of a round, r_ij the speed of job i on GPU model j and r_i that on the GPUs of the cluster on average. Where only rounds count, whoever would be late by
 //! waiting for the next one has to start now: up to a round too early. Otherwise the policy asks to be heard again when the first of those who wait is about to
-//! be at risk; what remains is how often it asks, the start itself (whoever never ran starts at once, but where decisions crowd it is as well to look a little sooner: 1 % of the mean with 1,000 GPUs), and that a job may find itself on its slowest GPU model, from which it moves at rounds only. Half
-//! a round of that is enough, of 0, a half and 1 tried.
+//! be at risk; what remains is how often it asks, the start itself, and that a job may find itself on its slowest GPU model, from which it moves at rounds only. Half
+//! a round of that is enough, of 0, a half and 1 tried. Whoever never ran starts at once, but where decisions crowd it is as well to look a little sooner: 1 % of the
+//! mean with 1,000 GPUs.
 //!
 //! While somebody asks for more than a third of all GPUs, h is 1: when its time has come, it takes them from many who run with nothing to lose.
 

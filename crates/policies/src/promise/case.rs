@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 const UNSURE: f64 = 2.0;
 /// A promise is lost when its job will be this many times later than it may be.
 const LOST: f64 = 1.25;
-/// Whoever was started again is left alone for this many times what that takes: until it has worked for as long as it took to start it.
-const SETTLES_FOR: f64 = 2.0;
 /// Not before a job has been there for so long.
 const LOST_AFTER_S: f64 = 60.0;
+/// Whoever was started again is left alone for this many times what that takes: until it has worked for as long as it took to start it.
+const SETTLES_FOR: f64 = 2.0;
 
 /// A job and its promise. Seconds of work are seconds on GPUs of average speed.
 pub(super) struct Case<'a> {

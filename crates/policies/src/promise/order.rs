@@ -188,7 +188,8 @@ impl<'a> Desk<'a> {
         settling.chain(claims(first, Reason::LeastSlack)).chain(lent).collect()
     }
 
-    /// Below this laxity a job will be late: that of one that runs if it were stopped, since then one more promise would be broken for another that is already.
+    /// Below this laxity a job counts as one that will be late. Whoever runs counts so if it would be late by being stopped: one more promise would be broken for another that is
+    /// broken already.
     fn kept_s(&self, at: usize) -> f64 {
         let case = &self.cases[at];
         if case.runs { KEPT_FOR * case.restart_s } else { 0.0 }

@@ -6,7 +6,7 @@
 //!
 //! Stopping a job for another brings that one forward by w_x, and costs the first what starting again takes. If w_x is of that order, nothing is won but an interruption. (Where
 //! w_x is less than what x itself takes, the two would only change places, but whoever comes after them would not: to wait for that as well makes interruptions half as many
-//! and the mean up to 1 % larger.) On one GPU model only: with several, GPUs that come free are not those that x needs.
+//! and the mean up to 3 % larger.) On one GPU model only: with several, GPUs that come free are not those that x needs.
 
 /// GPUs that come free by themselves.
 pub(super) struct Soon {
