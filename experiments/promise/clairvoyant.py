@@ -6,7 +6,7 @@
 
 A schedule of all the work, known from the beginning, is improved by search (`crates/sim/examples/clairvoyant.rs`): the smallest mean completion time with nobody later than a tenth
 beyond its fair time, or than under the fair policy that is best at that, and with no longer a makespan than that of the fair policy that ends first. If even its mean is larger than that of the
-fastest fair policy, the search found no way to be ahead of all of them. It plays in continuous time, where a start costs nothing but to those who were stopped: a little less than simulated jobs pay.
+fastest fair policy, the search found no way to be ahead of all of them. It plays without rounds; starting again costs what it costs in simulations.
 What a search does not find may exist.
 """
 
@@ -49,7 +49,7 @@ def main():
     options.add_argument("--seed", type=int, default=1, help="of the first trace; each has the next")
     options.add_argument("--only", type=int, action="append", help="these traces, counted from 0")
     options.add_argument("--steps", type=int, default=200_000, help="of the search; a thousand jobs take about a millisecond each")
-    options.add_argument("--threads", type=int, default=2)
+    options.add_argument("--threads", type=int, default=2, help="traces at a time")
     chosen = options.parse_args()
     fits = [number for number, (_, cluster, work) in enumerate(twenty.TRACES) if "," not in cluster and "[workload.apps]" not in work]
     numbers = [number for number in fits if not chosen.only or number in chosen.only]
