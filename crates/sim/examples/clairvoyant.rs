@@ -14,10 +14,12 @@
 //!
 //! The best that was found is printed as JSON, with `null`s if nothing was that keeps all promises.
 
-use evenhand_core::{GpuCount, Random, Span, Time};
+use evenhand_core::{GpuCount, ModelIndex, Random, Span, Time};
 use evenhand_fairness::{FluidJob, fluid_finishes};
-use evenhand_sim::{Scenario, alone};
+use evenhand_sim::{Scenario, SimJob, alone};
+use std::error::Error;
 use std::path::Path;
+use std::process::ExitCode;
 
 /// A job of seconds is late by the time of a start alone.
 const SHORT_S: f64 = 60.0;
@@ -44,7 +46,8 @@ struct Job {
     fair_s: f64,
 }
 
-struct Work {
+/// What is to be scheduled, and how.
+struct Problem {
     jobs: Vec<Job>,
     gpus: u32,
     restart_s: f64,
@@ -52,7 +55,6 @@ struct Work {
 }
 
 /// A schedule.
-#[derive(Clone)]
 struct Schedule {
     /// Jobs, the first first.
     list: Vec<usize>,
@@ -79,22 +81,23 @@ enum Change {
     Begins { job: usize, before_s: f64 },
 }
 
-impl Work {
-    fn read(path: &Path, wish: Wish) -> Self {
-        let scenario = Scenario::read(path).expect("the scenario can be read");
-        let cluster = scenario.cluster().expect("it has a cluster");
-        let workload = scenario.workload(&cluster, 1).expect("it has work");
-        assert!(workload.apps.is_empty(), "what tuners will end is not known beforehand");
-        let gpus = cluster.gpus_of(evenhand_core::ModelIndex(0));
-        assert_eq!(gpus, cluster.gpus(), "one GPU model");
-        let fluid: Vec<FluidJob> = workload
-            .jobs
-            .iter()
-            .map(|job| {
-                let takes = alone(&job.truth, 1).expect("every job can run and has an end");
-                FluidJob { arrival: job.submit, alone: takes, gang: job.truth.gpus.min }
-            })
-            .collect();
+impl Problem {
+    fn read(path: &Path, wish: Wish) -> Result<Self, Box<dyn Error>> {
+        let scenario = Scenario::read(path)?;
+        let cluster = scenario.cluster()?;
+        let workload = scenario.workload(&cluster, 1)?;
+        let gpus = cluster.gpus();
+        if cluster.gpus_of(ModelIndex(0)) != gpus {
+            return Err("there are several GPU models: who runs on which is not searched for".into());
+        }
+        if !workload.apps.is_empty() {
+            return Err("there are apps: what their tuners will end is not known beforehand".into());
+        }
+        let fluid = |job: &SimJob| {
+            let takes = alone(&job.truth, 1).ok_or_else(|| format!("{} has no end", job.truth.id))?;
+            Ok(FluidJob { arrival: job.submit, alone: takes, gang: job.truth.gpus.min })
+        };
+        let fluid = workload.jobs.iter().map(fluid).collect::<Result<Vec<_>, String>>()?;
         let ends = fluid_finishes(&fluid, GpuCount(gpus));
         let job = |(job, end): (&FluidJob, Time)| Job {
             came_s: job.arrival.seconds(),
@@ -104,7 +107,7 @@ impl Work {
         };
         let restart = workload.jobs.iter().map(|job| job.truth.restart.restore).max();
         let jobs = fluid.iter().zip(ends).map(job).collect();
-        Self { jobs, gpus, restart_s: restart.map_or(0.0, Span::seconds), wish }
+        Ok(Self { jobs, gpus, restart_s: restart.map_or(0.0, Span::seconds), wish })
     }
 
     /// By the ends under fluid sharing, each from when it comes.
@@ -248,26 +251,50 @@ impl Schedule {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "what was found is what it is run for")]
-fn main() {
-    let mut words = std::env::args().skip(1);
-    let path = words.next().expect("a scenario is named");
-    let mut wish = Wish { rho: 1.1, makespan_s: f64::INFINITY, steps: 400_000, seed: 1 };
-    for word in words {
-        let (key, value) = word.split_once('=').expect("a wish is KEY=VALUE");
-        let number: f64 = value.parse().expect("and its value a number");
-        match key {
-            "rho" => wish.rho = number,
-            "makespan_s" => wish.makespan_s = number,
-            "steps" => wish.steps = number as u64,
-            "seed" => wish.seed = number as u64,
-            _ => panic!("nothing is called {key}"),
+impl Wish {
+    /// From words like `rho=1.1`.
+    fn read(words: &[String]) -> Result<Self, Box<dyn Error>> {
+        let mut wish = Self { rho: 1.1, makespan_s: f64::INFINITY, steps: 400_000, seed: 1 };
+        for word in words {
+            let (key, value) = word.split_once('=').ok_or_else(|| format!("`{word}` is not KEY=VALUE"))?;
+            match key {
+                "rho" => wish.rho = positive(word, value)?,
+                "makespan_s" => wish.makespan_s = positive(word, value)?,
+                "steps" => wish.steps = value.parse().map_err(|_| format!("`{word}`: a count of steps"))?,
+                "seed" => wish.seed = value.parse().map_err(|_| format!("`{word}`: a whole number"))?,
+                _ => return Err(format!("`{word}`: one of rho, makespan_s, steps, seed").into()),
+            }
         }
+        Ok(wish)
     }
-    match Work::read(Path::new(&path), wish).search() {
+}
+
+fn positive(word: &str, value: &str) -> Result<f64, String> {
+    let number = value.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| format!("`{word}`: a number above 0"))
+}
+
+#[expect(clippy::print_stdout, reason = "what was found is what it is run for")]
+fn search(words: &[String]) -> Result<(), Box<dyn Error>> {
+    let (path, wishes) = words.split_first().ok_or("no scenario is named")?;
+    let wish = Wish::read(wishes)?;
+    match Problem::read(Path::new(path), wish)?.search() {
         Some(Outcome { mean_s, worst, makespan_s, .. }) => {
             println!("{{\"mean_s\": {mean_s}, \"worst\": {worst}, \"makespan_s\": {makespan_s}}}");
         }
         None => println!("{{\"mean_s\": null, \"worst\": null, \"makespan_s\": null}}"),
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "what is wrong is told where errors go")]
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match search(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
     }
 }
