@@ -78,7 +78,6 @@ fn a_rung_waits_for_everybody_and_those_who_wait_hold_no_gpu() {
 #[test]
 fn hyperband_runs_some_brackets_to_the_end_at_once() {
     let (ends, records) = ended(&nine("hyperband"));
-    // Of 10 epochs there are 2 rungs at most: brackets of 4, 2 and 3 trials with 2, 1 and 0 rungs.
     // Of 10 epochs there are 2 rungs at most: brackets of 5, 2 and 2 trials with 2, 1 and 0 rungs.
     assert_eq!(ends[..4], [(RETIRED, 60.0); 4]);
     assert_eq!(ends[4..6], [(FINISHED, 600.0), (RETIRED, 180.0)]);

@@ -7,6 +7,7 @@ use evenhand_core::{
 };
 use evenhand_fairness::{FluidJob, fluid_finishes};
 use evenhand_report::{Explanation, Summary};
+use evenhand_sim::apps::Apps;
 use evenhand_sim::traces::synthetic::Synthetic;
 use evenhand_sim::{ClusterSpec, Faults, Run, Setup, simulate};
 use evenhand_tests::{Stage, policy};
@@ -197,4 +198,19 @@ fn whoever_falls_behind_on_slow_gpus_is_given_fast_ones_and_others_hardly_pay_fo
         assert!(never.ftf_fluid_worst > 1.0, "seed {seed}: nothing is to be seen, {}", never.ftf_fluid_worst);
         assert!(usual.jct_mean_s <= 1.04 * never.jct_mean_s, "seed {seed}");
     }
+}
+
+#[test]
+fn searches_are_done_sooner_than_where_each_has_its_part() {
+    let cluster = ClusterSpec::parse("p100=50", Some(4), None).unwrap();
+    let completion_s = |name: &str, seed| {
+        let work = Arc::new(Apps { load: 1.5, ..Apps::default() }.generate(&cluster, seed));
+        let setup = Setup { policy: Choice::named(name), seed, ..Setup::default() };
+        let how = Run { ledger: None, ledger_path: None, progress: &|_| {} };
+        let run = simulate(&cluster, &work, &setup, how).unwrap();
+        run.report.summary(&run.costs).app_jct_mean_s
+    };
+    let of = |name: &str| mean((41..45).map(|seed| completion_s(name, seed)));
+    let (ours, divided) = (of("promise"), of("nash"));
+    assert!(ours < 0.97 * divided, "{ours} s against {divided} s");
 }

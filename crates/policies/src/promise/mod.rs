@@ -18,9 +18,9 @@
 //!    rho_i^2 / (g_i R_i) is 100 times that of one who will: where not all promises can be kept, few are broken, and nobody's by far;
 //! 2. whoever would pass the horizon by waiting for the next look, C - now - min(Rhigh_i, 1.25 R_i) < max(h tau, R_i / 100), if g_i <= M / 8 and
 //!    sigma_i <= ln 1.8;
-//! 3. the smallest R_i s_i (g_i / s_i)^max(1 - (1 + theta_i) rho_i, min(1, 5 sigma_i)), s_i = min(g_i, max(1, M / 64)), as far as it can be lent what it
-//!    takes until others can have it: S(t) >= g_i tau_i for every t before its own latest start (tau instead of tau_i on several GPU models); but whoever
-//!    will have GPUs soon anyway stops nobody for it (`soon.rs`);
+//! 3. the smallest q_i R_i s_i (g_i / s_i)^max(1 - (1 + theta_i) rho_i, min(1, 5 sigma_i)), s_i = min(g_i, max(1, M / 64)), where q_i is larger the more is left of its app
+//!    (`searches.rs`), as far as it can be lent what it takes until others can have it: S(t) >= g_i tau_i for every t before its own latest start (tau instead of
+//!    tau_i on several GPU models); but whoever will have GPUs soon anyway stops nobody for it (`soon.rs`);
 //! 4. the others, the earliest due first.
 //!
 //! On which GPU model: those who run are exchanged between models as long as sum_i omega_i sqrt(g_i) ln(r_ij / max_j r_ij) grows (`matching.rs`), with omega_i larger
@@ -36,6 +36,7 @@ mod fluid;
 mod hurry;
 mod matching;
 mod order;
+mod searches;
 mod slack;
 mod soon;
 mod telling;

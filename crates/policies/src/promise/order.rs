@@ -3,6 +3,7 @@
 use super::Books;
 use super::ahead::Ahead;
 use super::case::Case;
+use super::searches;
 use super::slack::Slack;
 use super::soon::Soon;
 use super::turns::{self, Turn};
@@ -83,6 +84,8 @@ pub(super) struct Desk<'a> {
     laxity_s: Vec<f64>,
     /// Seconds for which a job can wait and still be done by the horizon, on its fastest GPU model.
     spare_s: Vec<f64>,
+    /// q: by how much a job counts as larger for its app.
+    larger: Vec<f64>,
     slack: Slack,
     now: Time,
     ahead: Ahead,
@@ -121,6 +124,7 @@ impl<'a> Desk<'a> {
             due_s,
             risk: cases.iter().map(risk).collect(),
             spare_s: cases.iter().map(spare).collect(),
+            larger: searches::count(cases),
             cases,
             now: snapshot.now,
             ahead,
@@ -342,7 +346,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The smaller the sooner: seconds left, less what stopping it would cost, times a power of the gang. Of a job of unknown size,
-    /// GPU-seconds done.
+    /// GPU-seconds done. A job counts for its app, too.
     fn size(&self, at: usize) -> f64 {
         let case = &self.cases[at];
         let saved_s = if case.runs { case.restart_s } else { 0.0 };
@@ -352,7 +356,7 @@ impl<'a> Desk<'a> {
             (case.left_s - saved_s).max(1.0) * small * (gang / small).powf(self.gang_counts(at))
         } else {
             gang * case.left_s
-        };
+        } * self.larger[at];
         if self.between && case.runs { size / INTERRUPTED_FOR } else { size }
     }
 
