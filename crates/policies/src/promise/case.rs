@@ -2,6 +2,7 @@
 
 use super::entitled::Entitled;
 use super::fluid::{Fluid, Member};
+use super::turns;
 use crate::view::View;
 use evenhand_core::{GpuCount, JobId, JobState, Lease, Locality, RackId, Snapshot, Time};
 use std::collections::BTreeMap;
@@ -15,9 +16,16 @@ const LOST_AFTER_S: f64 = 60.0;
 /// Whoever was started again is left alone for this many times what that takes: until it has worked for as long as it took to start it.
 const SETTLES_FOR: f64 = 2.0;
 
+/// Of a job whose size is known less well than within this factor, give or take, nobody knows whether it sets the end of all work.
+const SURE_WITHIN: f64 = 1.8;
+/// As much as may be left is believed up to this many times what is expected, where the end of all work is concerned.
+const HIGH_MAX: f64 = 1.25;
+
 /// A job and its promise. Seconds of work are seconds on GPUs of average speed.
 pub(super) struct Case<'a> {
     pub view: View<'a>,
+    /// Whether it asks for so many GPUs that it has to take turns with others (`turns.rs`).
+    pub large: bool,
     /// Its speed over all GPUs of the cluster, on average, against that on its fastest model.
     pub pace: f64,
     /// Whether anything is known of its size.
@@ -60,7 +68,8 @@ impl<'a> Case<'a> {
             .collect();
         let largest = Largest::of(snapshot);
         let views = View::all(snapshot).into_iter();
-        let new = |view| Self::new(snapshot, view, &parts, &largest);
+        let is_large = |view: &View<'_>| f64::from(view.gang) > gpus / turns::LARGE_PART;
+        let new = |view| Self { large: is_large(&view), ..Self::new(snapshot, view, &parts, &largest) };
         views.map(new).map(|case| Self { tolerance: tolerance + UNSURE * case.spread, ..case }).collect()
     }
 
@@ -81,6 +90,7 @@ impl<'a> Case<'a> {
         let runs_for_s = |lease: &Lease| snapshot.now.since(lease.starts.max(lease.taken)).seconds();
         let settles_s = again.map_or(0.0, |lease| SETTLES_FOR * restart_s - runs_for_s(lease));
         Self {
+            large: false,
             pace,
             sized: forecast.total.is_some(),
             left_s,
@@ -108,6 +118,16 @@ impl<'a> Case<'a> {
     /// Whether it was started again only just now.
     pub fn settles(&self) -> bool {
         self.settles_s > 0.0
+    }
+
+    /// Whether its size is known well enough to say whether it sets the end of all work.
+    pub fn is_sure(&self) -> bool {
+        self.sized && self.spread <= SURE_WITHIN.ln()
+    }
+
+    /// min( Rhigh , 1.25 R ) on its fastest GPU model: what has to be expected where the end of all work is concerned.
+    pub fn sure_s(&self) -> f64 {
+        self.high_s.min(HIGH_MAX * self.left_s) * self.pace
     }
 
     /// R on its fastest GPU model.

@@ -8,7 +8,7 @@
 //!                 x is the least, the guess or the most of what may be left, and F_i(x) what its fair share would take for it ;
 //!                 gangs of more than M / 8 have to be done the sooner the more others like them are to come after them (`turns.rs`)
 //! spread    sigma_i the deviation of the logarithm of its size, as far as that is unknown ;  theta_i = theta + 2 sigma_i
-//! horizon   C     by when all the work that is there can be done, fixed when work arrives (`horizon.rs`)
+//! horizon   C     by when all the work that is there can be done, fixed when work arrives (`horizon.rs`), with room for large gangs (`drain.rs`)
 //! ```
 //!
 //! Who runs, in this order, as far as there are GPUs (`order.rs`):
@@ -16,8 +16,8 @@
 //! 0. whoever was started again only just now, until it has worked for as long as that took: so everybody gets on, whatever starting again costs ;
 //! 1. whoever is at risk, rho_i > 1: who will be late anyway, or would be if it were stopped, by rho_i^2 / R_i, then who need not be by its laxity, but before all that if its
 //!    rho_i^2 / (g_i R_i) is 100 times that of one who will: where not all promises can be kept, few are broken, and nobody's by far;
-//! 2. whoever would pass the horizon by waiting for the next look, C - now - min(Rhigh_i, 1.25 R_i) < max(h tau, R_i / 100), if g_i <= M / 8 and
-//!    sigma_i <= ln 1.8;
+//! 2. whoever would pass the horizon by waiting for the next look, C - now - min(Rhigh_i, 1.25 R_i) < max(h tau, R_i / 100), if sigma_i <= ln 1.8; gangs of more than M / 8 the
+//!    sooner the more others like them are to be done (`drain.rs`);
 //! 3. the smallest q_i R_i s_i (g_i / s_i)^max(1 - (1 + theta_i) rho_i, min(1, 5 sigma_i)), s_i = min(g_i, max(1, M / 64)), where q_i is larger the more is left of its app
 //!    (`searches.rs`), as far as it can be lent what it takes until others can have it: S(t) >= g_i tau_i for every t before its own latest start (tau instead of
 //!    tau_i on several GPU models); but whoever will have GPUs soon anyway stops nobody for it (`soon.rs`);
@@ -31,6 +31,7 @@
 
 mod ahead;
 mod case;
+mod drain;
 mod entitled;
 mod fluid;
 mod hurry;
@@ -134,7 +135,8 @@ impl Policy for Promised {
         if let Some(longest_s) = longest_s {
             let area_s = cases.iter().map(|case| f64::from(case.view.gang) * case.left_s).sum();
             let gpus = snapshot.cluster.capacity_total();
-            books.horizon.extend(snapshot.now, gpus, self.horizon, area_s, longest_s);
+            let large_s = (1.0 + self.horizon / 2.0) * drain::need_s(snapshot, &cases);
+            books.horizon.extend(snapshot.now, gpus, self.horizon, area_s, longest_s.max(large_s));
         }
         books.round = self.length(snapshot, books.round);
         let plan = self.plan(snapshot, &cases, &mut books);
@@ -164,8 +166,8 @@ impl Promised {
         if snapshot.cluster.models.len() > 1 {
             let run = heard.granted.iter().map(|(claim, _)| claim.at);
             let hurry = Hurry::new(snapshot, cases, books.round, run, self.hurry);
-            let weight =
-                |at: usize| if desk.passes_horizon(at) { hurry::OMEGA_HORIZON } else { hurry.omega(at) };
+            let is_pressed = |at: usize| desk.passes_horizon(at) && !cases[at].large;
+            let weight = |at: usize| if is_pressed(at) { hurry::OMEGA_HORIZON } else { hurry.omega(at) };
             let omega: Vec<f64> = (0..cases.len()).map(weight).collect();
             matching::exchange(snapshot, cases, &omega, &mut heard.granted);
             heard = seat(snapshot, cases, heard, &mut room());

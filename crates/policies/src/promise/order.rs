@@ -3,6 +3,7 @@
 use super::Books;
 use super::ahead::Ahead;
 use super::case::Case;
+use super::drain;
 use super::searches;
 use super::slack::Slack;
 use super::soon::Soon;
@@ -33,15 +34,9 @@ const FLUID_PART: f64 = 64.0;
 /// How soon the gang of a job counts as much as its time: from a spread of one over this on.
 const GANG_COUNTS: f64 = 5.0;
 
-/// Nobody is held to the horizon whose size is known less well than within this factor, give or take.
-const SURE_WITHIN: f64 = 1.8;
-
 /// A job is about to pass the horizon when it has less to spare than this part of what is left of it: whoever sets the end of all work gains nothing by waiting. Nobody
 /// asks to decide again for that, though.
 const SPARE_PART: f64 = 0.01;
-
-/// As much as may be left is believed up to this many times what is expected, where the horizon is concerned.
-const HIGH_MAX: f64 = 1.25;
 
 /// The most that the risk of a large gang grows to because its turn has come.
 const TURN_HAS_COME: f64 = 1.05;
@@ -82,7 +77,7 @@ pub(super) struct Desk<'a> {
     risk: Vec<f64>,
     /// l = a + (1 + theta) (P - a) - now - Rhigh: seconds for which a job can wait and still be done when due; of large gangs, all of them.
     laxity_s: Vec<f64>,
-    /// Seconds for which a job can wait and still be done by the horizon, on its fastest GPU model.
+    /// Seconds for which a job can wait and still be done by the horizon, on its fastest GPU model; of large gangs, all of them.
     spare_s: Vec<f64>,
     /// q: by how much a job counts as larger for its app.
     larger: Vec<f64>,
@@ -112,9 +107,11 @@ impl<'a> Desk<'a> {
             let laxity = |left_s: f64| case.since_s + fair_of(case, left_s) - now_s - left_s;
             sizes(case).into_iter().map(laxity).fold(f64::INFINITY, f64::min)
         };
-        let spare = |case: &Case<'_>| {
-            books.horizon.seconds() - now_s - case.high_s.min(HIGH_MAX * case.left_s) * case.pace
-        };
+        let within_s = books.horizon.seconds() - now_s;
+        let mut spare_s: Vec<f64> = cases.iter().map(|case| within_s - case.sure_s()).collect();
+        for (at, start_s) in drain::latest_starts_s(snapshot, cases, within_s) {
+            spare_s[at] = start_s;
+        }
         let due_s: Vec<f64> = cases.iter().map(due).collect();
         let sized = cases.iter().zip(&due_s).filter(|(case, _)| case.sized);
         let jobs = sized.map(|(case, due_s)| (f64::from(case.view.gang), due_s - case.left_s, *due_s));
@@ -123,7 +120,7 @@ impl<'a> Desk<'a> {
             laxity_s: cases.iter().map(laxity).collect(),
             due_s,
             risk: cases.iter().map(risk).collect(),
-            spare_s: cases.iter().map(spare).collect(),
+            spare_s,
             larger: searches::count(cases),
             cases,
             now: snapshot.now,
@@ -140,7 +137,7 @@ impl<'a> Desk<'a> {
         let takes_turns = |at: &usize| {
             let case = &self.cases[*at];
             let dated = case.sized && self.laxity_s[*at].is_finite();
-            dated && self.is_large(*at) && case.left_s > self.ahead.short_s()
+            dated && case.large && case.left_s > self.ahead.short_s()
         };
         let mut large: Vec<usize> = (0..self.cases.len()).filter(takes_turns).collect();
         large.sort_by(|a, b| self.laxity_s[*a].total_cmp(&self.laxity_s[*b]).then(a.cmp(b)));
@@ -148,10 +145,10 @@ impl<'a> Desk<'a> {
         let turn = |at: &usize| {
             let case = &self.cases[*at];
             let takes_s = case.left_s + case.start_s;
-            Turn { gang: case.view.gang, takes_s, due_s: self.laxity_s[*at] + takes_s }
+            Turn { gang: case.view.gang, takes_s: vec![takes_s], due_s: self.laxity_s[*at] + takes_s }
         };
         let turns: Vec<Turn> = large.iter().map(turn).collect();
-        for (at, start_s) in large.into_iter().zip(turns::latest_starts(gpus, &turns)) {
+        for (at, start_s) in large.into_iter().zip(turns::latest_starts(&[gpus], &turns)) {
             let case = &self.cases[at];
             let sooner_s = self.laxity_s[at] - start_s;
             let ends_s = self.now.seconds() - case.since_s + self.ahead.wait_s(case) + case.left_s;
@@ -261,7 +258,7 @@ impl<'a> Desk<'a> {
             if self.is_at_risk(at) || self.passes_horizon(at) {
                 return settled_s;
             }
-            let spare_s = if self.is_held_to_horizon(at) { self.spare_s[at] } else { f64::INFINITY };
+            let spare_s = if self.cases[at].is_sure() { self.spare_s[at] } else { f64::INFINITY };
             (self.laxity_s[at] - self.ahead.wait_s(&self.cases[at])).min(spare_s - self.ahead.look_s())
         };
         let first_s = heard.refused.iter().map(|(claim, _)| in_s(claim.at)).fold(f64::INFINITY, f64::min);
@@ -295,21 +292,11 @@ impl<'a> Desk<'a> {
         case.sized && (self.risk[at] > most || self.between && case.runs && self.passes_horizon(at))
     }
 
-    /// Whether a job asks for so many GPUs that it has to take turns with others.
-    fn is_large(&self, at: usize) -> bool {
-        f64::from(self.cases[at].view.gang) > self.gpus / turns::LARGE_PART
-    }
-
-    /// Whether it matters to the end of all work when a job starts. A large one would cost the others more than the end is worth, and of one whose size is a guess
-    /// nobody knows whether it sets the end.
-    fn is_held_to_horizon(&self, at: usize) -> bool {
-        self.cases[at].sized && self.cases[at].spread <= SURE_WITHIN.ln() && !self.is_large(at)
-    }
-
     /// Whether a job would pass the horizon if it waited for the next look.
     pub fn passes_horizon(&self, at: usize) -> bool {
-        let least_s = self.ahead.look_s().max(SPARE_PART * self.cases[at].fastest_s());
-        self.is_held_to_horizon(at) && self.spare_s[at] < least_s
+        let case = &self.cases[at];
+        let least_s = self.ahead.look_s().max(SPARE_PART * case.fastest_s());
+        case.is_sure() && self.spare_s[at] < least_s
     }
 
     /// Of those at risk, first whoever will be late anyway, by what it is worth to run it, then whoever need not be, by its laxity: whoever is a

@@ -1,16 +1,15 @@
 //! When large gangs have to start so that all of them are done when due: as a rule they cannot run side by side.
 //!
 //! ```text
-//! L   = { i : g_i > M / 8 , R_i > h tau }          whoever is done by the next look is in nobody's way
-//! s_i = max { s <= d_i - R_i : from s to s + R_i those of L that are placed leave g_i of M GPUs }    one after the other, the last due first ;
-//!                                                    R_i with what starting again takes
+//! s_ij = max { s <= d_i - R_ij : from s to s + R_ij those that are placed leave g_i of the M_j GPUs of model j }      one after the other, the last due first,
+//! s_i  = max_j s_ij                                                                                             of those due together the longest first
 //! ```
 //!
 //! The slack counts GPU-time, of which there may be enough where there is no room: two gangs of 80 on 128 GPUs have to take turns, and whoever waits for
-//! its own latest start then finds the other in its place. What is placed fits together, so all are done when due if each starts by its s_i; with the
-//! last due placed first, the earliest due goes first. Where even that is not enough, an s_i is past, and somebody will be late.
+//! its own latest start then finds the other in its place. What is placed fits together, so all are done when due if each starts by its s_i on that model; with the
+//! last due placed first, the earliest due goes first, and of those due together the shortest. Where even that is not enough, an s_i is past, and somebody will be late.
 //!
-//! With several GPU models a gang fits into one of them, and this does not say which: there everybody keeps its own latest start.
+//! Dues are promises on one GPU model (with several, counting the places on all of them made nobody less late), and the horizon on any number of them (`drain.rs`).
 
 use evenhand_core::GpuCount;
 
@@ -20,31 +19,54 @@ pub(super) const LARGE_PART: f64 = 8.0;
 /// No more are placed, those with the least time first: whoever comes after so many has time, or no hope.
 pub(super) const MOST: usize = 256;
 
-/// A gang, and the time that it takes from when it starts, with the time in which it has to be done.
-#[derive(Clone, Copy, Debug)]
+/// A gang, and the time that it takes from when it starts on each GPU model (no end where it cannot run), with the time in which it has to be done.
+#[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub gang: u32,
-    pub takes_s: f64,
+    pub takes_s: Vec<f64>,
     pub due_s: f64,
 }
 
-/// s: the latest start of each, in seconds from now; it may be past. With n gangs that takes O(n^2).
-pub(super) fn latest_starts(gpus: GpuCount, turns: &[Turn]) -> Vec<f64> {
+impl Turn {
+    fn least_s(&self) -> f64 {
+        self.takes_s.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// s: the latest start of each, in seconds from now; it may be past. With n gangs and so many GPUs of each model that takes O(n^2). Whoever fits nowhere is in nobody's way.
+pub(super) fn latest_starts(gpus: &[GpuCount], turns: &[Turn]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..turns.len()).collect();
-    order.sort_by(|a, b| turns[*b].due_s.total_cmp(&turns[*a].due_s).then(a.cmp(b)));
-    let mut taken = Taken(vec![(f64::NEG_INFINITY, 0)]);
-    let mut starts_s = vec![0.0; turns.len()];
+    let later = |a: &Turn, b: &Turn| b.due_s.total_cmp(&a.due_s).then(b.least_s().total_cmp(&a.least_s()));
+    order.sort_by(|a, b| later(&turns[*a], &turns[*b]).then(a.cmp(b)));
+    let mut taken = vec![Taken::default(); gpus.len()];
+    let mut starts_s: Vec<f64> = turns.iter().map(|turn| turn.due_s - turn.least_s()).collect();
     for at in order {
-        let Turn { gang, takes_s, due_s } = turns[at];
-        let end_s = taken.latest_end_s(gpus.0.saturating_sub(gang), takes_s, due_s);
-        taken.take(gang, end_s - takes_s, end_s);
-        starts_s[at] = end_s - takes_s;
+        let Turn { gang, takes_s, due_s } = &turns[at];
+        let places = gpus.iter().zip(takes_s).zip(&mut taken);
+        let fitting = places.filter(|((gpus, takes_s), _)| *gang <= gpus.0 && takes_s.is_finite());
+        let ends = fitting.map(|((gpus, takes_s), taken)| {
+            let end_s = taken.latest_end_s(gpus.0 - gang, *takes_s, *due_s);
+            (end_s - takes_s, end_s, taken)
+        });
+        if let Some((start_s, end_s, taken)) =
+            ends.reduce(|best, other| if other.0 > best.0 { other } else { best })
+        {
+            taken.take(*gang, start_s, end_s);
+            starts_s[at] = start_s;
+        }
     }
     starts_s
 }
 
 /// How many GPUs are taken, from each of these moments to the next.
+#[derive(Clone)]
 struct Taken(Vec<(f64, u32)>);
+
+impl Default for Taken {
+    fn default() -> Self {
+        Self(vec![(f64::NEG_INFINITY, 0)])
+    }
+}
 
 impl Taken {
     /// The latest moment until due before which no more than so many GPUs are taken for so long.
@@ -84,9 +106,12 @@ mod tests {
     use evenhand_core::Random;
 
     fn starts(turns: &[(u32, f64, f64)]) -> Vec<f64> {
-        let turn =
-            |(gang, takes_s, due_s): &(u32, f64, f64)| Turn { gang: *gang, takes_s: *takes_s, due_s: *due_s };
-        latest_starts(GpuCount(128), &turns.iter().map(turn).collect::<Vec<_>>())
+        let turn = |(gang, takes_s, due_s): &(u32, f64, f64)| Turn {
+            gang: *gang,
+            takes_s: vec![*takes_s],
+            due_s: *due_s,
+        };
+        latest_starts(&[GpuCount(128)], &turns.iter().map(turn).collect::<Vec<_>>())
     }
 
     #[test]
@@ -98,6 +123,19 @@ mod tests {
         // Too much for everybody: the first should have started 20 s ago.
         assert_eq!(starts(&[(80, 100.0, 150.0), (100, 70.0, 150.0)]), [50.0, -20.0]);
         assert_eq!(starts(&[]), [0.0; 0]);
+        // Of those due together the longest comes last. Whoever fits nowhere keeps its own.
+        assert_eq!(
+            starts(&[(80, 30.0, 200.0), (80, 60.0, 200.0), (200, 50.0, 200.0)]),
+            [110.0, 140.0, 150.0]
+        );
+    }
+
+    #[test]
+    fn a_gang_is_placed_on_the_model_on_which_it_can_start_last() {
+        let turn = |fast_s, slow_s| Turn { gang: 8, takes_s: vec![fast_s, slow_s], due_s: 100.0 };
+        let turns = [turn(40.0, 80.0), turn(30.0, 60.0), turn(20.0, 70.0), turn(5.0, f64::INFINITY)];
+        // The second would start at 30 after the first on fast GPUs, and on slow ones at 40; there is no room for the third before it.
+        assert_eq!(latest_starts(&[GpuCount(12), GpuCount(12)], &turns), [60.0, 40.0, 40.0, 35.0]);
     }
 
     #[test]
@@ -109,16 +147,16 @@ mod tests {
                 let takes_s = random.between(1.0, 100.0);
                 Turn {
                     gang: 17 + random.below(112) as u32,
-                    takes_s,
+                    takes_s: vec![takes_s],
                     due_s: takes_s + random.between(0.0, 300.0),
                 }
             };
             let turns: Vec<Turn> = (0..=random.below(12)).map(|_| turn(&mut random)).collect();
-            let starts_s = latest_starts(gpus, &turns);
+            let starts_s = latest_starts(&[gpus], &turns);
             for (turn, start_s) in turns.iter().zip(&starts_s) {
-                assert!(start_s + turn.takes_s <= turn.due_s + 1e-9, "seed {seed}");
+                assert!(start_s + turn.takes_s[0] <= turn.due_s + 1e-9, "seed {seed}");
                 let there = |(other, from_s): &(&Turn, &f64)| {
-                    **from_s <= *start_s + 1e-9 && *start_s + 1e-9 < **from_s + other.takes_s
+                    **from_s <= *start_s + 1e-9 && *start_s + 1e-9 < **from_s + other.takes_s[0]
                 };
                 let taken: u32 = turns.iter().zip(&starts_s).filter(there).map(|(other, _)| other.gang).sum();
                 assert!(taken <= gpus.0, "seed {seed}: {taken}");
