@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use evenhand_core::{
-    Choice, Command, EndCause, Event, GpuCount, JobId, Parameters, Policy, Random, Record, Span, Time,
+    Choice, Command, EndCause, Event, GpuCount, JobId, Parameters, Policy, Random, Record, Restart, Span,
+    Time,
 };
 use evenhand_fairness::{FluidJob, fluid_finishes};
 use evenhand_report::{Explanation, Summary};
@@ -186,6 +187,24 @@ fn with_wrong_forecasts_or_none_it_is_as_fast_as_a_policy_that_believes_nothing(
         let ours = mean_completion("promise", &faults, declares);
         assert!(ours <= las, "{faults:?}, declared: {declares}: {ours} s against {las} s");
     }
+}
+
+#[test]
+fn where_starting_again_takes_long_it_is_hardly_slower_than_the_shortest_first() {
+    let completion_s = |name: &str, seed| {
+        let gpus = vec![(1, 6.0), (2, 2.0), (4, 1.0), (8, 0.5)];
+        let work = Synthetic { jobs: 200, load: 1.5, gpus, seed, ..Synthetic::default() };
+        let cluster = ClusterSpec::parse("v100=32", Some(4), None).unwrap();
+        let mut jobs = work.generate(&cluster);
+        jobs.set_restart(Restart { restore: Span::from_secs(600), ..Restart::default() });
+        let setup = Setup { policy: Choice::named(name), ..Setup::default() };
+        let how = Run { ledger: None, ledger_path: None, progress: &|_| {} };
+        let run = simulate(&cluster, &Arc::new(jobs), &setup, how).unwrap();
+        run.report.summary(&run.costs).jct_mean_s
+    };
+    let of = |name: &str| mean((2..6).map(|seed| completion_s(name, seed)));
+    let (ours, shortest) = (of("promise"), of("srtf"));
+    assert!(ours < 1.08 * shortest, "{ours} s against {shortest} s");
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use super::entitled::Entitled;
 use super::fluid::{Fluid, Member};
+use super::overhead::Overhead;
 use super::turns;
 use crate::view::View;
-use evenhand_core::{GpuCount, JobId, JobState, Lease, Locality, RackId, Snapshot, Time};
+use evenhand_core::{JobId, JobState, Lease, Locality, RackId, Snapshot, Time};
 use std::collections::BTreeMap;
 
 /// How many deviations of the logarithm of its size a job may be later than promised.
@@ -120,9 +121,10 @@ impl<'a> Case<'a> {
         self.settles_s > 0.0
     }
 
-    /// Whether its size is known well enough to say whether it sets the end of all work.
-    pub fn is_sure(&self) -> bool {
-        self.sized && self.spread <= SURE_WITHIN.ln()
+    /// Whether the end of all work may hang on it: not if nobody knows how long it takes, and not for one GPU of a few, where the others would pay too much for it.
+    pub fn sets_end(&self) -> bool {
+        let is_sure = self.sized && self.spread <= SURE_WITHIN.ln();
+        is_sure && (self.view.gang > 1 || !self.large)
     }
 
     /// min( Rhigh , 1.25 R ) on its fastest GPU model: what has to be expected where the end of all work is concerned.
@@ -207,12 +209,14 @@ pub(super) fn promise(
     snapshot: &Snapshot,
     entitled: &Entitled<'_>,
     fluid: &mut Fluid,
+    overhead: &mut Overhead,
     cases: &mut [Case<'_>],
 ) -> Option<f64> {
-    let gpus: GpuCount = snapshot.cluster.capacity_total();
+    let all = f64::from(snapshot.cluster.capacity_total().0);
     let elapsed_s = snapshot.now.since(fluid.then()).seconds();
-    fluid.advance(snapshot.now, gpus, entitled);
-    let longest_s = meet(snapshot, fluid, cases, elapsed_s);
+    fluid.advance(snapshot.now, all * (1.0 - overhead.part()), entitled);
+    let longest_s = meet(snapshot, fluid, overhead, cases, elapsed_s);
+    let gpus = all * (1.0 - overhead.part());
     tell(fluid, gpus, entitled, cases);
     let late: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].is_lost(snapshot.now)).collect();
     for at in &late {
@@ -231,7 +235,13 @@ pub(super) fn promise(
 
 /// Newcomers join, those who are gone stay as long as they are owed something, and everybody says how long it will be. Both lists are in
 /// the order of numbers.
-fn meet(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>], elapsed_s: f64) -> Option<f64> {
+fn meet(
+    snapshot: &Snapshot,
+    fluid: &mut Fluid,
+    overhead: &mut Overhead,
+    cases: &mut [Case<'_>],
+    elapsed_s: f64,
+) -> Option<f64> {
     let mut longest_s: Option<f64> = None;
     let mut met = Vec::with_capacity(cases.len());
     let mut before = std::mem::take(&mut fluid.members).into_iter().peekable();
@@ -250,6 +260,9 @@ fn meet(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>], elapsed_
         let done_s = case.total_s - case.left_s;
         let mut member = before.next_if(|member| member.job == case.id()).unwrap_or_else(|| {
             longest_s = Some(case.fastest_s().max(longest_s.unwrap_or(0.0)));
+            if case.sized {
+                overhead.came(case.view.gang, case.restart_s, case.total_s);
+            }
             Member::new(&case.view.job.spec, case.view.gang, snapshot.now, done_s)
         });
         (member.done_s, member.runs, case.since_s) = (done_s, case.runs, member.since_s);
@@ -262,7 +275,7 @@ fn meet(snapshot: &Snapshot, fluid: &mut Fluid, cases: &mut [Case<'_>], elapsed_
     longest_s
 }
 
-fn tell(fluid: &Fluid, gpus: GpuCount, entitled: &Entitled<'_>, cases: &mut [Case<'_>]) {
+fn tell(fluid: &Fluid, gpus: f64, entitled: &Entitled<'_>, cases: &mut [Case<'_>]) {
     let finishes = fluid.finishes(gpus, entitled);
     let mut told = fluid.members.iter().zip(finishes);
     for case in cases {

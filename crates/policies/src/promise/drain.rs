@@ -1,7 +1,7 @@
 //! When large gangs have to start for all work to be done by the horizon, and what horizon they ask for.
 //!
 //! ```text
-//! L      = { i : g_i > M / 8 , sigma_i <= ln 1.8 }
+//! L      = { i : g_i > M / 8 , g_i > 1 , sigma_i <= ln 1.8 }
 //! s_i    the latest start of i, on the model on which that is latest, if all of L are done by C one after the other (`turns.rs`)
 //! need   = C - min_i s_i                    how long L takes: the longest last, so that short ones are out of the way first
 //! C     >= now + (1 + eps / 2) need         at every arrival
@@ -21,7 +21,7 @@ const FAR_S: f64 = 1e9;
 /// s: the cases of L with their latest starts for everybody to be done in so many seconds.
 pub(super) fn latest_starts_s(snapshot: &Snapshot, cases: &[Case<'_>], within_s: f64) -> Vec<(usize, f64)> {
     let mut large: Vec<usize> =
-        (0..cases.len()).filter(|at| cases[*at].large && cases[*at].is_sure()).collect();
+        (0..cases.len()).filter(|at| cases[*at].large && cases[*at].sets_end()).collect();
     large.sort_by(|a, b| cases[*b].fastest_s().total_cmp(&cases[*a].fastest_s()).then(a.cmp(b)));
     large.truncate(turns::MOST);
     let turn = |at: &usize| {

@@ -13,7 +13,7 @@
 //! a walk over their ends in order costs O(n log n).
 
 use super::entitled::{Asked, Entitled, Party};
-use evenhand_core::{AppId, GpuCount, JobId, JobSpec, TenantId, Time};
+use evenhand_core::{AppId, JobId, JobSpec, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -126,10 +126,10 @@ impl Fluid {
     }
 
     /// Lets time pass.
-    pub fn advance(&mut self, now: Time, gpus: GpuCount, entitled: &Entitled<'_>) {
+    pub fn advance(&mut self, now: Time, gpus: f64, entitled: &Entitled<'_>) {
         let (from_s, until_s) = (self.then.seconds(), now.seconds());
         self.then = now;
-        if gpus == GpuCount::ZERO || until_s <= from_s {
+        if gpus <= 0.0 || until_s <= from_s {
             return;
         }
         let mut walk = Walk::new(&self.members, gpus, from_s, entitled);
@@ -144,10 +144,10 @@ impl Fluid {
     }
 
     /// When every job would be done if nobody else came, in seconds since the start of the run, in the order of the members.
-    pub fn finishes(&self, gpus: GpuCount, entitled: &Entitled<'_>) -> Vec<f64> {
+    pub fn finishes(&self, gpus: f64, entitled: &Entitled<'_>) -> Vec<f64> {
         let mut finishes: Vec<f64> =
             self.members.iter().map(|member| member.finish_s.unwrap_or(f64::INFINITY)).collect();
-        if gpus > GpuCount::ZERO {
+        if gpus > 0.0 {
             let mut walk = Walk::new(&self.members, gpus, self.then.seconds(), entitled);
             for (at, finish_s) in walk.run(f64::INFINITY) {
                 finishes[at] = finish_s;
@@ -199,7 +199,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(members: &[Member], gpus: GpuCount, now_s: f64, entitled: &'a Entitled<'a>) -> Self {
+    fn new(members: &[Member], gpus: f64, now_s: f64, entitled: &'a Entitled<'a>) -> Self {
         let mut places: BTreeMap<Party, usize> = BTreeMap::new();
         let (mut groups, mut parties): (Vec<Group>, _) = (Vec::new(), vec![None; members.len()]);
         for (at, member) in members.iter().enumerate().filter(|(_, member)| member.finish_s.is_none()) {
@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
         for group in &mut groups {
             group.left.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         }
-        Self { entitled, gpus: f64::from(gpus.0), now_s, groups, parties }
+        Self { entitled, gpus, now_s, groups, parties }
     }
 
     /// Goes on until then; the places of those who end on the way, in order.
@@ -272,7 +272,7 @@ impl<'a> Walk<'a> {
 mod tests {
     use super::super::entitled::Between;
     use super::*;
-    use evenhand_core::{Random, Span, Tenant, Tenants, Weight};
+    use evenhand_core::{GpuCount, Random, Span, Tenant, Tenants, Weight};
     use evenhand_fairness::{FluidJob, fluid_finishes};
 
     fn member(job: u64, gang: u32, tenant: u32, total_s: f64, since_s: f64) -> Member {
@@ -307,10 +307,10 @@ mod tests {
             let entitled = Entitled::new(&tenants, Between::Jobs);
             let mut fluid = Fluid::default();
             for (number, (at, alone, gang)) in jobs.iter().enumerate() {
-                fluid.advance(Time::from_seconds(*at as f64), GpuCount(8), &entitled);
+                fluid.advance(Time::from_seconds(*at as f64), 8.0, &entitled);
                 fluid.members.push(member(number as u64, *gang, 0, *alone as f64, *at as f64));
             }
-            let found = fluid.finishes(GpuCount(8), &entitled);
+            let found = fluid.finishes(8.0, &entitled);
             for (job, finish) in expected.iter().enumerate() {
                 let found = found[job];
                 assert!(
@@ -328,9 +328,9 @@ mod tests {
         let members = vec![member(0, 1, 0, 100.0, 0.0), member(1, 1, 0, 400.0, 0.0)];
         let mut fluid = Fluid { members, ..Fluid::default() };
         let mut revised = |now_s: f64, total_s: f64| {
-            fluid.advance(Time::from_seconds(now_s), GpuCount(1), &entitled);
+            fluid.advance(Time::from_seconds(now_s), 1.0, &entitled);
             fluid.members[0].revise(total_s);
-            fluid.finishes(GpuCount(1), &entitled)[0]
+            fluid.finishes(1.0, &entitled)[0]
         };
         // Half of the GPU: 200 s for 100. When that is long over, it proves to be a hundredth more.
         assert!((revised(300.0, 101.0) - 202.0).abs() < 1e-6);
@@ -346,11 +346,11 @@ mod tests {
         let members = vec![member(0, 1, 0, 60.0, 0.0), member(1, 1, 1, 60.0, 0.0)];
         let mut fluid = Fluid { members, ..Fluid::default() };
         // Three quarters of the GPU until 80 s; the other has had 20 s by then and is alone.
-        let found = fluid.finishes(GpuCount(1), &entitled);
+        let found = fluid.finishes(1.0, &entitled);
         assert!((found[0] - 80.0).abs() < 1e-6 && (found[1] - 120.0).abs() < 1e-6, "{found:?}");
         fluid.members.push(member(2, 1, 1, 60.0, 0.0));
         // Two GPUs: the heavy one at full speed, the others share what is left.
-        let found = fluid.finishes(GpuCount(2), &entitled);
+        let found = fluid.finishes(2.0, &entitled);
         assert!((found[0] - 60.0).abs() < 1e-6 && (found[1] - 90.0).abs() < 1e-6, "{found:?}");
     }
 
@@ -362,7 +362,7 @@ mod tests {
         members.extend((1..4).map(|job| member(job, 1, 1, 20.0, 0.0)));
         let fluid = Fluid { members, ..Fluid::default() };
         // Three quarters of the GPU for the heavy one, a twelfth for each of the three others.
-        let found = fluid.finishes(GpuCount(1), &entitled);
+        let found = fluid.finishes(1.0, &entitled);
         assert!((found[0] - 80.0).abs() < 1e-6 && (found[1] - 120.0).abs() < 1e-6, "{found:?}");
     }
 
@@ -375,7 +375,7 @@ mod tests {
         members.extend([(1, 20.0), (2, 40.0)].map(|(job, total_s)| of_app(member(job, 1, 0, total_s, 0.0))));
         let fluid = Fluid { members, ..Fluid::default() };
         // Half of the GPU each: the first of the app would end after 80 s, and both they and the job without an app after 120 s.
-        let found = fluid.finishes(GpuCount(1), &entitled);
+        let found = fluid.finishes(1.0, &entitled);
         assert!(found.iter().all(|finish_s| (finish_s - 120.0).abs() < 1e-6), "{found:?}");
     }
 }

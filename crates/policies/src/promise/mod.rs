@@ -1,7 +1,7 @@
 //! The promise: every job is done by when its fair share alone would have it done, and all the freedom that leaves is spent on speed.
 //!
 //! ```text
-//! promise   P_i   the end of job i in a virtual system in which everybody present holds its fair share (`fluid.rs`)
+//! promise   P_i   the end of job i in a virtual system in which everybody present holds its fair share (`fluid.rs`) of what starting again leaves of the GPUs (`overhead.rs`)
 //! due       d_i = max( a_i + (1 + theta_i) (P_i - a_i) , now + R_i )    theta_i a tolerance ;  what cannot be kept is moved to what can
 //! slack     S(t)  GPU-time until t that nobody needs to be done when due (`slack.rs`)
 //! risk      rho_i = max_x (now + tau_i + x - a_i) / ((1 + theta_i) F_i(x))    how late job i may be if it waits for tau_i (`ahead.rs`), where
@@ -17,7 +17,7 @@
 //! 1. whoever is at risk, rho_i > 1: who will be late anyway, or would be if it were stopped, by rho_i^2 / R_i, then who need not be by its laxity, but before all that if its
 //!    rho_i^2 / (g_i R_i) is 100 times that of one who will: where not all promises can be kept, few are broken, and nobody's by far;
 //! 2. whoever would pass the horizon by waiting for the next look, C - now - min(Rhigh_i, 1.25 R_i) < max(h tau, R_i / 100), if sigma_i <= ln 1.8; gangs of more than M / 8 the
-//!    sooner the more others like them are to be done (`drain.rs`);
+//!    sooner the more others like them are to be done (`drain.rs`), but nobody for one GPU of fewer than 8;
 //! 3. the smallest q_i R_i s_i (g_i / s_i)^max(1 - (1 + theta_i) rho_i, min(1, 5 sigma_i)), s_i = min(g_i, max(1, M / 64)), where q_i is larger the more is left of its app
 //!    (`searches.rs`), as far as it can be lent what it takes until others can have it: S(t) >= g_i tau_i for every t before its own latest start (tau instead of
 //!    tau_i on several GPU models); but whoever will have GPUs soon anyway stops nobody for it (`soon.rs`);
@@ -37,6 +37,7 @@ mod fluid;
 mod hurry;
 mod matching;
 mod order;
+mod overhead;
 mod searches;
 mod slack;
 mod soon;
@@ -55,6 +56,7 @@ use evenhand_core::{
 use fluid::Fluid;
 use hurry::Hurry;
 use order::{Desk, Heard};
+use overhead::Overhead;
 use serde::{Deserialize, Serialize};
 
 const TOLERANCE: ParameterSpec = ParameterSpec {
@@ -120,6 +122,8 @@ struct Promised {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Books {
     fluid: Fluid,
+    #[serde(default)]
+    overhead: Overhead,
     horizon: Horizon,
     /// tau: the length of a round.
     round: Span,
@@ -131,7 +135,7 @@ impl Policy for Promised {
         let mut books = kept.map_or_else(Books::default, |books| (*books).clone());
         let mut cases = Case::all(snapshot, self.tolerance);
         let entitled = Entitled::new(&snapshot.tenants, self.between);
-        let longest_s = promise(snapshot, &entitled, &mut books.fluid, &mut cases);
+        let longest_s = promise(snapshot, &entitled, &mut books.fluid, &mut books.overhead, &mut cases);
         if let Some(longest_s) = longest_s {
             let area_s = cases.iter().map(|case| f64::from(case.view.gang) * case.left_s).sum();
             let gpus = snapshot.cluster.capacity_total();

@@ -258,7 +258,7 @@ impl<'a> Desk<'a> {
             if self.is_at_risk(at) || self.passes_horizon(at) {
                 return settled_s;
             }
-            let spare_s = if self.cases[at].is_sure() { self.spare_s[at] } else { f64::INFINITY };
+            let spare_s = if self.cases[at].sets_end() { self.spare_s[at] } else { f64::INFINITY };
             (self.laxity_s[at] - self.ahead.wait_s(&self.cases[at])).min(spare_s - self.ahead.look_s())
         };
         let first_s = heard.refused.iter().map(|(claim, _)| in_s(claim.at)).fold(f64::INFINITY, f64::min);
@@ -296,7 +296,7 @@ impl<'a> Desk<'a> {
     pub fn passes_horizon(&self, at: usize) -> bool {
         let case = &self.cases[at];
         let least_s = self.ahead.look_s().max(SPARE_PART * case.fastest_s());
-        case.is_sure() && self.spare_s[at] < least_s
+        case.sets_end() && self.spare_s[at] < least_s
     }
 
     /// Of those at risk, first whoever will be late anyway, by what it is worth to run it, then whoever need not be, by its laxity: whoever is a
