@@ -17,7 +17,7 @@ const LOST_AFTER_S: f64 = 60.0;
 /// Whoever was started again is left alone for this many times what that takes: until it has worked for as long as it took to start it.
 const SETTLES_FOR: f64 = 2.0;
 
-/// Of a job whose size is known less well than within this factor, give or take, nobody knows whether it sets the end of all work.
+/// Of a job whose size is known less well than within this factor, give or take, nobody knows whether it sets the end of all work, or how much of its time starts take.
 const SURE_WITHIN: f64 = 1.8;
 /// As much as may be left is believed up to this many times what is expected, where the end of all work is concerned.
 const HIGH_MAX: f64 = 1.25;
@@ -123,8 +123,12 @@ impl<'a> Case<'a> {
 
     /// Whether the end of all work may hang on it: not if nobody knows how long it takes, and not for one GPU of a few, where the others would pay too much for it.
     pub fn sets_end(&self) -> bool {
-        let is_sure = self.sized && self.spread <= SURE_WITHIN.ln();
-        is_sure && (self.view.gang > 1 || !self.large)
+        self.is_sure() && (self.view.gang > 1 || !self.large)
+    }
+
+    /// Whether its size is no mere guess.
+    fn is_sure(&self) -> bool {
+        self.sized && self.spread <= SURE_WITHIN.ln()
     }
 
     /// min( Rhigh , 1.25 R ) on its fastest GPU model: what has to be expected where the end of all work is concerned.
@@ -260,7 +264,7 @@ fn meet(
         let done_s = case.total_s - case.left_s;
         let mut member = before.next_if(|member| member.job == case.id()).unwrap_or_else(|| {
             longest_s = Some(case.fastest_s().max(longest_s.unwrap_or(0.0)));
-            if case.sized {
+            if case.is_sure() {
                 overhead.came(case.view.gang, case.restart_s, case.total_s);
             }
             Member::new(&case.view.job.spec, case.view.gang, snapshot.now, done_s)
