@@ -10,7 +10,7 @@ use evenhand_fairness::{FluidJob, fluid_finishes};
 use evenhand_report::{Explanation, Summary};
 use evenhand_sim::apps::Apps;
 use evenhand_sim::traces::synthetic::Synthetic;
-use evenhand_sim::{ClusterSpec, Faults, Run, Setup, simulate};
+use evenhand_sim::{ClusterSpec, Faults, Run, Setup, Workload, simulate};
 use evenhand_tests::{Stage, policy};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -155,6 +155,13 @@ fn a_job_that_waits_is_told_its_promise_and_whom_it_waits_for() {
     assert!(ends[&1] <= 4200.5, "{ends:?}");
 }
 
+/// What comes of work.
+fn outcome(cluster: &ClusterSpec, jobs: Workload, setup: &Setup) -> Summary {
+    let how = Run { ledger: None, ledger_path: None, progress: &|_| {} };
+    let finished = simulate(cluster, &Arc::new(jobs), setup, how).unwrap();
+    finished.report.summary(&finished.costs)
+}
+
 /// What comes of made-up work under a policy.
 fn summary(cluster: &str, policy: Choice, work: &Synthetic, faults: &Faults, declares: bool) -> Summary {
     let cluster = ClusterSpec::parse(cluster, Some(4), None).unwrap();
@@ -163,18 +170,20 @@ fn summary(cluster: &str, policy: Choice, work: &Synthetic, faults: &Faults, dec
         jobs.withhold_work();
     }
     let setup = Setup { policy, faults: faults.clone(), seed: work.seed, ..Setup::default() };
-    let how = Run { ledger: None, ledger_path: None, progress: &|_| {} };
-    let finished = simulate(&cluster, &Arc::new(jobs), &setup, how).unwrap();
-    finished.report.summary(&finished.costs)
+    outcome(&cluster, jobs, &setup)
+}
+
+/// Crowded work on 32 GPUs.
+fn crowd(seed: u64) -> Synthetic {
+    let gpus = vec![(1, 6.0), (2, 2.0), (4, 1.0), (8, 0.5)];
+    Synthetic { jobs: 200, load: 1.5, gpus, seed, ..Synthetic::default() }
 }
 
 /// Mean completion under a policy, on work of three seeds, where submitters misjudge it so or say nothing.
 fn mean_completion(name: &str, faults: &Faults, declares: bool) -> f64 {
-    mean((2..5).map(|seed| {
-        let gpus = vec![(1, 6.0), (2, 2.0), (4, 1.0), (8, 0.5)];
-        let work = Synthetic { jobs: 200, load: 1.5, gpus, seed, ..Synthetic::default() };
-        summary("v100=32", Choice::named(name), &work, faults, declares).jct_mean_s
-    }))
+    mean(
+        (2..5).map(|seed| summary("v100=32", Choice::named(name), &crowd(seed), faults, declares).jct_mean_s),
+    )
 }
 
 #[test]
@@ -192,15 +201,11 @@ fn with_wrong_forecasts_or_none_it_is_as_fast_as_a_policy_that_believes_nothing(
 #[test]
 fn where_starting_again_takes_long_it_is_hardly_slower_than_the_shortest_first() {
     let completion_s = |name: &str, seed| {
-        let gpus = vec![(1, 6.0), (2, 2.0), (4, 1.0), (8, 0.5)];
-        let work = Synthetic { jobs: 200, load: 1.5, gpus, seed, ..Synthetic::default() };
         let cluster = ClusterSpec::parse("v100=32", Some(4), None).unwrap();
-        let mut jobs = work.generate(&cluster);
+        let mut jobs = crowd(seed).generate(&cluster);
         jobs.set_restart(Restart { restore: Span::from_secs(600), ..Restart::default() });
         let setup = Setup { policy: Choice::named(name), ..Setup::default() };
-        let how = Run { ledger: None, ledger_path: None, progress: &|_| {} };
-        let run = simulate(&cluster, &Arc::new(jobs), &setup, how).unwrap();
-        run.report.summary(&run.costs).jct_mean_s
+        outcome(&cluster, jobs, &setup).jct_mean_s
     };
     let of = |name: &str| mean((2..6).map(|seed| completion_s(name, seed)));
     let (ours, shortest) = (of("promise"), of("srtf"));
@@ -223,11 +228,9 @@ fn whoever_falls_behind_on_slow_gpus_is_given_fast_ones_and_others_hardly_pay_fo
 fn searches_are_done_sooner_than_where_each_has_its_part() {
     let cluster = ClusterSpec::parse("p100=50", Some(4), None).unwrap();
     let completion_s = |name: &str, seed| {
-        let work = Arc::new(Apps { load: 1.5, ..Apps::default() }.generate(&cluster, seed));
+        let work = Apps { load: 1.5, ..Apps::default() }.generate(&cluster, seed);
         let setup = Setup { policy: Choice::named(name), seed, ..Setup::default() };
-        let how = Run { ledger: None, ledger_path: None, progress: &|_| {} };
-        let run = simulate(&cluster, &work, &setup, how).unwrap();
-        run.report.summary(&run.costs).app_jct_mean_s
+        outcome(&cluster, work, &setup).app_jct_mean_s
     };
     let of = |name: &str| mean((41..45).map(|seed| completion_s(name, seed)));
     let (ours, divided) = (of("promise"), of("nash"));
