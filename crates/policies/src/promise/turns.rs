@@ -33,13 +33,13 @@ impl Turn {
     }
 }
 
-/// s: the latest start of each, in seconds from now; it may be past. With n gangs and so many GPUs of each model that takes O(n^2). Whoever fits nowhere is in nobody's way.
+/// s: the latest start of each, in seconds from now; it may be past. With n gangs and so many GPUs of each model that takes O(n^2). Whoever fits nowhere is in nobody's way, and need not start before it is due.
 pub(super) fn latest_starts(gpus: &[GpuCount], turns: &[Turn]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..turns.len()).collect();
     let later = |a: &Turn, b: &Turn| b.due_s.total_cmp(&a.due_s).then(b.least_s().total_cmp(&a.least_s()));
     order.sort_by(|a, b| later(&turns[*a], &turns[*b]).then(a.cmp(b)));
     let mut taken = vec![Taken::default(); gpus.len()];
-    let mut starts_s: Vec<f64> = turns.iter().map(|turn| turn.due_s - turn.least_s()).collect();
+    let mut starts_s: Vec<f64> = turns.iter().map(|turn| turn.due_s).collect();
     for at in order {
         let Turn { gang, takes_s, due_s } = &turns[at];
         let places = gpus.iter().zip(takes_s).zip(&mut taken);
@@ -123,10 +123,10 @@ mod tests {
         // Too much for everybody: the first should have started 20 s ago.
         assert_eq!(starts(&[(80, 100.0, 150.0), (100, 70.0, 150.0)]), [50.0, -20.0]);
         assert_eq!(starts(&[]), [0.0; 0]);
-        // Of those due together the longest comes last. Whoever fits nowhere keeps its own.
+        // Of those due together the longest comes last. Nobody waits for who fits nowhere.
         assert_eq!(
             starts(&[(80, 30.0, 200.0), (80, 60.0, 200.0), (200, 50.0, 200.0)]),
-            [110.0, 140.0, 150.0]
+            [110.0, 140.0, 200.0]
         );
     }
 
@@ -134,8 +134,15 @@ mod tests {
     fn a_gang_is_placed_on_the_model_on_which_it_can_start_last() {
         let turn = |fast_s, slow_s| Turn { gang: 8, takes_s: vec![fast_s, slow_s], due_s: 100.0 };
         let turns = [turn(40.0, 80.0), turn(30.0, 60.0), turn(20.0, 70.0), turn(5.0, f64::INFINITY)];
-        // The second would start at 30 after the first on fast GPUs, and on slow ones at 40; there is no room for the third before it.
+        // The second would start at 30 before the first on fast GPUs, and on slow ones at 40, where there is no room for the third.
         assert_eq!(latest_starts(&[GpuCount(12), GpuCount(12)], &turns), [60.0, 40.0, 40.0, 35.0]);
+    }
+
+    #[test]
+    fn whoever_can_run_nowhere_now_does_not_ask_for_time_without_end() {
+        let lost = Turn { gang: 8, takes_s: vec![f64::INFINITY], due_s: 100.0 };
+        let other = Turn { gang: 8, takes_s: vec![30.0], due_s: 100.0 };
+        assert_eq!(latest_starts(&[GpuCount(12)], &[lost, other]), [100.0, 70.0]);
     }
 
     #[test]
