@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Where work arrives without end, whoever was put off would put the horizon off with it at the next arrival: then only newcomers count in max_i R_i, and
-//! without room, because nothing has to be packed for one job to run ([`Horizon::extend`]).
+//! without room, because nothing has to be packed for one job to run ([`Horizon::extend`]). Whoever knows better how long work takes at least, as of large gangs that do not fit beside each other, says so there.
 //!
 //! R is what is expected, Rhigh what one in ten exceeds: a long job taken for a short one is found out when it is too late.
 
@@ -31,10 +31,10 @@ impl Horizon {
         self.0 = self.0.max(now + Span::from_seconds((1.0 + room) * longest_s.max(spread_s)));
     }
 
-    /// Work has arrived: so many GPU-seconds are there now, and the longest of the newcomers needs this long.
-    pub fn extend(&mut self, now: Time, gpus: GpuCount, room: f64, area_s: f64, longest_s: f64) {
+    /// Work has arrived: so many GPU-seconds are there now, and no less than this time is needed, by the longest of the newcomers for one.
+    pub fn extend(&mut self, now: Time, gpus: GpuCount, room: f64, area_s: f64, least_s: f64) {
         let spread_s = (1.0 + room) * area_s / f64::from(gpus.0.max(1));
-        self.0 = self.0.max(now + Span::from_seconds(longest_s.max(spread_s)));
+        self.0 = self.0.max(now + Span::from_seconds(least_s.max(spread_s)));
     }
 
     /// C, in seconds since the start of the run.

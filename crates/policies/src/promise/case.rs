@@ -264,7 +264,7 @@ fn meet(
         let done_s = case.total_s - case.left_s;
         let mut member = before.next_if(|member| member.job == case.id()).unwrap_or_else(|| {
             longest_s = Some(case.fastest_s().max(longest_s.unwrap_or(0.0)));
-            if case.is_sure() {
+            if case.is_sure() && case.view.rates.iter().any(|rate| *rate > 0.0) {
                 overhead.came(case.view.gang, case.restart_s, case.total_s);
             }
             Member::new(&case.view.job.spec, case.view.gang, snapshot.now, done_s)

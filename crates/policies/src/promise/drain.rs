@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! L      = { i : g_i > M / 8 , g_i > 1 , sigma_i <= ln 1.8 }
-//! s_i    the latest start of i, on the model on which that is latest, if all of L are done by C one after the other (`turns.rs`)
+//! s_i    the latest start of i, on the model on which that is latest, if all of L are done by C one after the other (`turns.rs`) ;  of more than 256, the longest
 //! need   = C - min_i s_i                    how long L takes: the longest last, so that short ones are out of the way first
 //! C     >= now + (1 + eps / 2) need         at every arrival
 //! ```

@@ -1,10 +1,10 @@
-//! The virtual system that promises come from: every job present holds its fair share of all GPUs, divided without end.
+//! The virtual system that promises come from: every job present holds its fair share of the GPUs, divided without end.
 //!
 //! ```text
 //! p_i' = min(1, l w_i)          the rate at which job i progresses ;  w_i the weight of its tenant                   between jobs
 //! p_i' = x_t / sum_{i of t} g_i    x_t the weighted max-min share of its tenant in its group, within its quota        between tenants
 //! p_i' = x_a / sum_{i of a} g_i    x_a the weighted max-min share of its app, which is promised the end of its last job    between apps
-//! sum_i g_i p_i' = min(M, sum_i g_i)                                  this sets l: no GPU is idle while somebody could use it
+//! sum_i g_i p_i' = min(M, sum_i g_i)                                  this sets l: no GPU is idle while somebody could use it ;  M what starting again leaves (M' of `overhead.rs`)
 //! job i is done when p_i = T_i ;  T_i the time that it takes alone on GPUs of average speed
 //! ```
 //!

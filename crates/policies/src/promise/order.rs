@@ -79,7 +79,7 @@ pub(super) struct Desk<'a> {
     laxity_s: Vec<f64>,
     /// Seconds for which a job can wait and still be done by the horizon, on its fastest GPU model; of large gangs, all of them.
     spare_s: Vec<f64>,
-    /// q: by how much a job counts as larger for its app.
+    /// q: by how much a job that has time counts as larger for its app.
     larger: Vec<f64>,
     slack: Slack,
     now: Time,
@@ -179,7 +179,7 @@ impl<'a> Desk<'a> {
         by(&mut tight, &|at| self.patience_s(at));
         first = self.merged(&late, &tight);
         by(&mut long, &|at| self.spare_s[at]);
-        by(&mut rest, &|at| self.size(at));
+        by(&mut rest, &|at| self.larger[at] * self.size(at));
         if self.ahead.is_one_model() {
             rest = self.patient(rest, first.iter().chain(&long));
         }
@@ -333,7 +333,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The smaller the sooner: seconds left, less what stopping it would cost, times a power of the gang. Of a job of unknown size,
-    /// GPU-seconds done. A job counts for its app, too.
+    /// GPU-seconds done.
     fn size(&self, at: usize) -> f64 {
         let case = &self.cases[at];
         let saved_s = if case.runs { case.restart_s } else { 0.0 };
@@ -343,7 +343,7 @@ impl<'a> Desk<'a> {
             (case.left_s - saved_s).max(1.0) * small * (gang / small).powf(self.gang_counts(at))
         } else {
             gang * case.left_s
-        } * self.larger[at];
+        };
         if self.between && case.runs { size / INTERRUPTED_FOR } else { size }
     }
 

@@ -1,7 +1,7 @@
 //! What starting jobs again takes from all GPUs: promises come from what is left of them.
 //!
 //! ```text
-//! o   = sum g_i restart_i / sum g_i (T_i + restart_i)         over all who came with a size that is known within a factor of 1.8, those before counting for a thousandth less with each
+//! o   = sum g_i restart_i / sum g_i (T_i + restart_i)         over all who came, or came back from hold, with a size that is known within a factor of 1.8, those before counting for a thousandth less with each
 //! M'  = M (1 - min( 1.5 max( 0 , o - 0.02 ) , 1/2 ))          GPUs of the virtual system
 //! ```
 //!

@@ -1,8 +1,8 @@
 //! How much the rest of its app counts beside a job.
 //!
 //! ```text
-//! A_i  = sum_{k in app of i} g_k R_k            what is left of its app: GPU-seconds of all its jobs that are there
-//! q_i  = sqrt( A_i / (g_i R_i) )                by so much the job counts as larger than it is ;  1 without an app
+//! A_i  = sum_{k in app of i} g_k R_k            what is left of its app: GPU-seconds of all its jobs that are there, as far as anything is known of their sizes
+//! q_i  = sqrt( A_i / (g_i R_i) )                by so much a job that has time counts as larger than it is ;  1 without an app, or if nothing is known of its size
 //! ```
 //!
 //! A search is of use to nobody before it is over. Where every trial counts by itself, short ones of all apps go first, and all apps are half done at once. Where a trial counts as
@@ -15,7 +15,10 @@ use std::collections::BTreeMap;
 
 /// q, for every case.
 pub(super) fn count(cases: &[Case<'_>]) -> Vec<f64> {
-    let part = |case: &Case<'_>| (case.view.job.spec.app, f64::from(case.view.gang) * case.left_s);
+    let part = |case: &Case<'_>| {
+        let app = case.view.job.spec.app.filter(|_| case.sized);
+        (app, f64::from(case.view.gang) * case.left_s)
+    };
     larger(&cases.iter().map(part).collect::<Vec<_>>())
 }
 

@@ -9,14 +9,15 @@
 //! its own latest start then finds the other in its place. What is placed fits together, so all are done when due if each starts by its s_i on that model; with the
 //! last due placed first, the earliest due goes first, and of those due together the shortest. Where even that is not enough, an s_i is past, and somebody will be late.
 //!
-//! Dues are promises on one GPU model (with several, counting the places on all of them made nobody less late), and the horizon on any number of them (`drain.rs`).
+//! R_ij is what is left with what starting again takes. Dues are promises on one GPU model (with several, counting the places on all of them made nobody less late), for gangs of more than M / 8 that take longer than
+//! until the next look: whoever is done by then is in nobody's way. They are the horizon on any number of models (`drain.rs`).
 
 use evenhand_core::GpuCount;
 
 /// Gangs of more than one in so many GPUs are large.
 pub(super) const LARGE_PART: f64 = 8.0;
 
-/// No more are placed, those with the least time first: whoever comes after so many has time, or no hope.
+/// No more are placed. Of promises those with the least time: whoever comes after so many has time, or no hope. Of the horizon the longest, which set it.
 pub(super) const MOST: usize = 256;
 
 /// A gang, and the time that it takes from when it starts on each GPU model (no end where it cannot run), with the time in which it has to be done.
