@@ -2,7 +2,7 @@
 """Twenty made-up traces, 32 to 1,000 GPUs: mean completion time, worst ratio to fluid fair sharing and makespan, of `promise` and of every other policy.
 
     cargo build --release
-    experiments/promise/twenty.py [--seed 1] [--seeds 1] [--only NUMBER ...] [--policy NAME ...] [--set KEY=VALUE ...]
+    experiments/promise/twenty.py [--seed 1] [--seeds 1] [--times 1] [--only NUMBER ...] [--policy NAME ...] [--set KEY=VALUE ...]
 
 Light, heavy and bursty load; one and three GPU models; jobs that change and jobs that do not; apps. Without --policy, all policies run. Forecasts are
 exact (what is declared is true, and jobs say when they will change), except in apps, whose jobs end when their tuner or their loss says so.
@@ -10,13 +10,15 @@ exact (what is declared is true, and jobs say when they will change), except in 
 Two counts are given: ahead of all fair policies (no worse in any figure, and better in one), and ahead of them in every figure. Where a fair policy ends as early as any
 schedule can (`bounds.py`), nobody can be ahead of it in every figure; in how many traces anybody could is told beside the second count.
 
-On single traces much is chance. So the figures of every policy are given too as multiples of ours, geometric means over all traces and seeds.
+On single traces much is chance. So the figures of every policy are given too as multiples of ours, geometric means over all traces and seeds, and counted in how many of the twenty
+kinds of work ours is ahead of all fair policies in geometric means over the seeds.
 """
 
 import argparse
 import json
 import math
 import pathlib
+import re
 import subprocess
 import tempfile
 
@@ -74,6 +76,11 @@ def scenario(cluster, work, seed):
     return text + f'[simulation]\nround = "6m"\nrestore = "20s"\n{exact}\n[[policy]]\nname = "{OURS}"\n'
 
 
+def longer(work, times):
+    """The same work, but so many times as many jobs or apps of it, one after the other."""
+    return re.sub(r"^(jobs|apps) = (\d+)$", lambda found: f"{found[1]} = {int(found[2]) * times}", work, flags=re.MULTILINE)
+
+
 def figures(text, policies, settings, wanted=tuple(FIGURES)):
     """The three figures, or others, of every policy that came to an end."""
     with tempfile.TemporaryDirectory() as folder:
@@ -126,6 +133,19 @@ class Count:
                 f"mean within 10 % of the best in {self.near}, nobody above 1.1 in {self.kept}")
 
 
+def mean(all_found, policy):
+    """The figures of a policy: geometric means."""
+    return [math.exp(sum(math.log(found[policy][at]) for found in all_found) / len(all_found)) for at in range(len(FIGURES))]
+
+
+def of_one_kind(all_found):
+    """Of which fair policies ours is not ahead in the means over traces of one kind, and by what part of ours they are better in which figure."""
+    ours = mean(all_found, OURS)
+    for rival in FAIR:
+        if all(rival in found for found in all_found) and not better(ours, theirs := mean(all_found, rival)):
+            yield rival, [(what, 1 - them / us) for what, us, them in zip(["mean", "worst ratio", "makespan"], ours, theirs) if them < us]
+
+
 def on_the_whole(all_found):
     """The figures of every policy as multiples of ours: geometric means over the traces that it came to the end of."""
     for rival in sorted({rival for found in all_found for rival in found if rival != OURS}):
@@ -138,18 +158,19 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seed", type=int, default=1, help="of the first trace; each has the next")
     options.add_argument("--seeds", type=int, default=1, help="how many seeds, from that one on")
+    options.add_argument("--times", type=int, default=1, help="so many times as many jobs in each trace")
     options.add_argument("--only", type=int, action="append", help="these traces, counted from 0")
     options.add_argument("--policy", action="append", help="beside ours; default: all")
     options.add_argument("--set", action="append", default=[], help="a parameter of ours, or POLICY.KEY=VALUE")
     chosen = options.parse_args()
     policies = [OURS, *chosen.policy] if chosen.policy else ["all"]
-    all_found = []
+    all_found, kinds = [], {}
     for seed in range(chosen.seed, chosen.seed + chosen.seeds):
         count = Count()
         for number, (name, cluster, work) in enumerate(TRACES):
             if chosen.only and number not in chosen.only:
                 continue
-            text = scenario(cluster, work, seed + number)
+            text = scenario(cluster, longer(work, chosen.times), seed + number)
             found = figures(text, policies, chosen.set)
             over, lost = count.add(found, bounds.jobs(text, EVENHAND))
             ours, best = found[OURS], min(found, key=lambda rival: found[rival][0])
@@ -158,9 +179,15 @@ def main():
             print(f"{number:2} {name}: {ours[0]:.0f} s, {ours[1]:.2f}, {ours[2]:.0f} s; best mean {found[best][0]:.0f} s ({ours[0] / found[best][0]:.2f}, {best}, {found[best][1]:.2f}); "
                   f"behind {', '.join(over) or 'nobody'}; not ahead of {', '.join(lost) or 'no fair one'}", flush=True)
             all_found.append(found)
+            kinds.setdefault(name, []).append(found)
         print(f"seed {seed}, {count}", flush=True)
-    for (mean, worst, makespan), rival, traces in sorted(on_the_whole(all_found)):
-        print(f"  {rival}{' (fair)' if rival in FAIR else ''}: mean {mean:.3f}, worst ratio {worst:.2f}, makespan {makespan:.3f} times ours, over {traces} traces")
+    lost = {kind: list(of_one_kind(found)) for kind, found in kinds.items()}
+    print(f"in means over {chosen.seeds} seeds: ahead of all fair policies in {sum(not rivals for rivals in lost.values())} of {len(kinds)} kinds of work")
+    for kind, rivals in lost.items():
+        for rival, by in rivals:
+            print(f"  {kind}: not ahead of {rival}, {', '.join(f'{what} {part:.2%}' for what, part in by) or 'level'}")
+    for (jct, worst, makespan), rival, traces in sorted(on_the_whole(all_found)):
+        print(f"  {rival}{' (fair)' if rival in FAIR else ''}: mean {jct:.3f}, worst ratio {worst:.2f}, makespan {makespan:.3f} times ours, over {traces} traces")
 
 
 if __name__ == "__main__":

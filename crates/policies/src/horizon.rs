@@ -6,8 +6,8 @@
 //! must_i  = ceil( (Rhigh_i - (C - now - tau H)) / tau )                          rounds of a window without which job i passes C
 //! ```
 //!
-//! Where work arrives without end, whoever was put off would put the horizon off with it at the next arrival: then only newcomers count in max_i R_i, and
-//! without room, because nothing has to be packed for one job to run ([`Horizon::extend`]). Whoever knows better how long work takes at least, as of large gangs that do not fit beside each other, says so there.
+//! Where work arrives without end, whoever was put off would put the horizon off with it at the next arrival, and room in proportion to the work is more than can be of use: whoever knows better
+//! how long the work takes says so ([`Horizon::extend`]).
 //!
 //! R is what is expected, Rhigh what one in ten exceeds: a long job taken for a short one is found out when it is too late.
 
@@ -31,10 +31,9 @@ impl Horizon {
         self.0 = self.0.max(now + Span::from_seconds((1.0 + room) * longest_s.max(spread_s)));
     }
 
-    /// Work has arrived: so many GPU-seconds are there now, and no less than this time is needed, by the longest of the newcomers for one.
-    pub fn extend(&mut self, now: Time, gpus: GpuCount, room: f64, area_s: f64, least_s: f64) {
-        let spread_s = (1.0 + room) * area_s / f64::from(gpus.0.max(1));
-        self.0 = self.0.max(now + Span::from_seconds(least_s.max(spread_s)));
+    /// Work has arrived, and is to have this much time.
+    pub fn extend(&mut self, now: Time, within_s: f64) {
+        self.0 = self.0.max(now + Span::from_seconds(within_s));
     }
 
     /// C, in seconds since the start of the run.

@@ -3,7 +3,7 @@
 //! ```text
 //! rho_i   = (now + tau + Rfast_i - a_i) / (P_i - a_i)           what part of its fair time job i takes if from the next round on it has its fastest GPU model
 //! T       = min( max( t : a fifth of the GPUs go to jobs with rho_i >= t ) , T1 ) , but no less than T0
-//! omega_i = min( max( 1 , e^(30 (rho_i - T)) ) , Omega ) ;  20 if job i is about to pass the horizon and is no large gang
+//! omega_i = min( max( 1 , e^(30 (rho_i - T)) ) , Omega ) ;  at least 20 if job i is about to pass the horizon and is no large gang
 //! ```
 //!
 //! It is the fastest model that tells whether a job can still catch up: whoever has time to do so later gives way now, and may never have to, because promises move when others

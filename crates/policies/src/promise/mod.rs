@@ -8,7 +8,7 @@
 //!                 x is the least, the guess or the most of what may be left, and F_i(x) what its fair share would take for it ;
 //!                 gangs of more than M / 8 have to be done the sooner the more others like them are to come after them (`turns.rs`)
 //! spread    sigma_i the deviation of the logarithm of its size, as far as that is unknown ;  theta_i = theta + 2 sigma_i
-//! horizon   C     by when all the work that is there can be done, fixed when work arrives (`horizon.rs`), with room for large gangs (`drain.rs`)
+//! horizon   C     by when all the work that is there can be done, fixed when work arrives (`horizon.rs`, `drain.rs`)
 //! ```
 //!
 //! Who runs, in this order, as far as there are GPUs (`order.rs`):
@@ -67,7 +67,7 @@ const TOLERANCE: ParameterSpec = ParameterSpec {
 const HORIZON: ParameterSpec = ParameterSpec {
     name: "horizon",
     default: "0.12",
-    summary: "room in the horizon, as a part of the time that all the work takes at least; 100: no horizon",
+    summary: "room in the horizon, as a part of the time that all the work takes at least, or of two and a half times what its jobs take if that is less; 100: no horizon",
 };
 const HURRY: ParameterSpec = ParameterSpec {
     name: "hurry",
@@ -137,10 +137,7 @@ impl Policy for Promised {
         let entitled = Entitled::new(&snapshot.tenants, self.between);
         let longest_s = promise(snapshot, &entitled, &mut books.fluid, &mut books.overhead, &mut cases);
         if let Some(longest_s) = longest_s {
-            let area_s = cases.iter().map(|case| f64::from(case.view.gang) * case.left_s).sum();
-            let gpus = snapshot.cluster.capacity_total();
-            let large_s = (1.0 + self.horizon / 2.0) * drain::need_s(snapshot, &cases);
-            books.horizon.extend(snapshot.now, gpus, self.horizon, area_s, longest_s.max(large_s));
+            books.horizon.extend(snapshot.now, drain::within_s(snapshot, &cases, longest_s, self.horizon));
         }
         books.round = self.length(snapshot, books.round);
         let plan = self.plan(snapshot, &cases, &mut books);
@@ -171,7 +168,8 @@ impl Promised {
             let run = heard.granted.iter().map(|(claim, _)| claim.at);
             let hurry = Hurry::new(snapshot, cases, books.round, run, self.hurry);
             let is_pressed = |at: usize| desk.passes_horizon(at) && !cases[at].large;
-            let weight = |at: usize| if is_pressed(at) { hurry::OMEGA_HORIZON } else { hurry.omega(at) };
+            let least = |at: usize| if is_pressed(at) { hurry::OMEGA_HORIZON } else { 1.0 };
+            let weight = |at: usize| hurry.omega(at).max(least(at));
             let omega: Vec<f64> = (0..cases.len()).map(weight).collect();
             matching::exchange(snapshot, cases, &omega, &mut heard.granted);
             heard = seat(snapshot, cases, heard, &mut room());
