@@ -2,7 +2,7 @@
 """Twenty made-up traces, 32 to 1,000 GPUs: mean completion time, worst ratio to fluid fair sharing and makespan, of `promise` and of every other policy.
 
     cargo build --release
-    experiments/promise/twenty.py [--seed 1] [--seeds 1] [--times 1] [--only NUMBER ...] [--policy NAME ...] [--set KEY=VALUE ...]
+    experiments/promise/twenty.py [--seed 1] [--seeds 1] [--times 1] [--gangs PART] [--only NUMBER ...] [--policy NAME ...] [--set KEY=VALUE ...]
 
 Light, heavy and bursty load; one and three GPU models; jobs that change and jobs that do not; apps. Without --policy, all policies run. Forecasts are
 exact (what is declared is true, and jobs say when they will change), except in apps, whose jobs end when their tuner or their loss says so.
@@ -46,6 +46,8 @@ def apps(count, load):
 
 
 SMALL = "[[1, 1.0]]"
+# Gangs of apps and how often they come, as where nothing is said.
+APP_GANGS = [[1, 40.0], [2, 30.0], [4, 25.0], [8, 5.0]]
 TRACES = [
     ("32 GPUs, light", "v100=32", made_up(200, 0.6)),
     ("32 GPUs, heavy", "v100=32", made_up(200, 1.5)),
@@ -79,6 +81,21 @@ def scenario(cluster, work, seed):
 def longer(work, times):
     """The same work, but so many times as many jobs or apps of it, one after the other."""
     return re.sub(r"^(jobs|apps) = (\d+)$", lambda found: f"{found[1]} = {int(found[2]) * times}", work, flags=re.MULTILINE)
+
+
+def held(work, cluster, part):
+    """The same load, without gangs of more than one in so many GPUs; of changing jobs, whose gangs go with what they train, all are kept."""
+    gpus = sum(int(model.split("=")[1]) for model in cluster.split(","))
+    most = max(gpus // part, 1)
+    if 'name = "shockwave-like"' in work:
+        return work
+    if "[workload.profile]" in work:
+        # A profile's gangs are no larger than the cluster that its load is said of.
+        return re.sub(r"^load = (.*)$", lambda found: f"load = {float(found[1]) * gpus / most}\ngpus = {most}", work, flags=re.MULTILINE)
+    if "[workload.apps]" in work:
+        work += f"gpus = {APP_GANGS}\n"
+    kept = lambda found: f"gpus = {[gang for gang in json.loads(found[1]) if gang[0] <= most]}"
+    return re.sub(r"^gpus = (\[.*\])$", kept, work, flags=re.MULTILINE)
 
 
 def figures(text, policies, settings, wanted=tuple(FIGURES)):
@@ -159,6 +176,7 @@ def main():
     options.add_argument("--seed", type=int, default=1, help="of the first trace; each has the next")
     options.add_argument("--seeds", type=int, default=1, help="how many seeds, from that one on")
     options.add_argument("--times", type=int, default=1, help="so many times as many jobs in each trace")
+    options.add_argument("--gangs", type=int, metavar="PART", help="no gang of more than one in so many GPUs")
     options.add_argument("--only", type=int, action="append", help="these traces, counted from 0")
     options.add_argument("--policy", action="append", help="beside ours; default: all")
     options.add_argument("--set", action="append", default=[], help="a parameter of ours, or POLICY.KEY=VALUE")
@@ -170,7 +188,8 @@ def main():
         for number, (name, cluster, work) in enumerate(TRACES):
             if chosen.only and number not in chosen.only:
                 continue
-            text = scenario(cluster, longer(work, chosen.times), seed + number)
+            work = longer(held(work, cluster, chosen.gangs) if chosen.gangs else work, chosen.times)
+            text = scenario(cluster, work, seed + number)
             found = figures(text, policies, chosen.set)
             over, lost = count.add(found, bounds.jobs(text, EVENHAND))
             ours, best = found[OURS], min(found, key=lambda rival: found[rival][0])
