@@ -11,7 +11,7 @@
 //!
 //! W / M is what the work takes if GPUs are never idle. What cannot be packed are the last jobs, so room goes by how long they are: L is what the job takes that a GPU-second belongs to, on average. Room in proportion
 //! to W / M alone is wasted where many jobs wait: on traces four times as long as those of `experiments/promise/twenty.py` (174 of nine seeds) makespans were 0.5 % longer at the same mean, and 6 % on 32 GPUs with
-//! changing jobs. With 2 L or L it is 0.6 and 0.9 %, but with exact forecasts the canonical trace has a worst ratio to the contention met of 2.31, or ends 2 % later.
+//! changing jobs. With 2 L or L it is 0.6 and 1.0 %, but with exact forecasts the canonical trace has a worst ratio to the contention met of 2.31, or ends 3 % later.
 //!
 //! GPU-time says nothing of how large gangs fit, so a horizon made of it is too early for them, and held to that they took GPUs from a crowd for nothing: means of 1 to 8 % more. With a horizon that
 //! allows for them, made anew whenever somebody comes, they are held to the end only when nobody comes any more, and then nobody pays for it: over 144 traces with such gangs makespans
