@@ -27,7 +27,7 @@ const LENGTHS: f64 = 2.5;
 /// A horizon that nobody is anywhere near.
 const FAR_S: f64 = 1e9;
 
-/// s: the cases of L with their latest starts for everybody to be done in so many seconds.
+/// s: the large gangs with their latest starts for all of them to be done in so many seconds.
 pub(super) fn latest_starts_s(snapshot: &Snapshot, cases: &[Case<'_>], within_s: f64) -> Vec<(usize, f64)> {
     let mut large: Vec<usize> =
         (0..cases.len()).filter(|at| cases[*at].large && cases[*at].sets_end()).collect();
@@ -59,7 +59,7 @@ fn packed_s(gpus: GpuCount, work: &[(f64, f64)], room: f64) -> f64 {
     least_s + room * least_s.min(LENGTHS * length_s)
 }
 
-/// need.
+/// need: how long large gangs take.
 fn need_s(snapshot: &Snapshot, cases: &[Case<'_>]) -> f64 {
     let starts_s = latest_starts_s(snapshot, cases, FAR_S).into_iter();
     starts_s.map(|(_, start_s)| FAR_S - start_s).fold(0.0, f64::max)

@@ -20,7 +20,7 @@ const HURRIES_PART: f64 = 0.2;
 /// T1, unless the operator wishes for more.
 const HURRY_MOST: f64 = 0.95;
 /// omega of a job that is about to pass the horizon: it is to be fast, but whoever is well behind its promise counts more.
-pub(super) const OMEGA_HORIZON: f64 = 20.0;
+const OMEGA_HORIZON: f64 = 20.0;
 /// Omega.
 const OMEGA_MOST: f64 = 1e4;
 
@@ -49,13 +49,10 @@ impl<'a> Hurry<'a> {
         hurry
     }
 
-    /// omega.
-    pub fn omega(&self, at: usize) -> f64 {
-        if self.cases[at].sized {
-            (GROWS * (self.ratio(at) - self.from)).exp().clamp(1.0, OMEGA_MOST)
-        } else {
-            1.0
-        }
+    /// omega, of a job that is about to pass the horizon or is not.
+    pub fn omega(&self, at: usize, is_pressed: bool) -> f64 {
+        let least = if is_pressed { OMEGA_HORIZON } else { 1.0 };
+        if self.cases[at].sized { grown(self.ratio(at) - self.from, least) } else { least }
     }
 
     /// rho.
@@ -63,6 +60,11 @@ impl<'a> Hurry<'a> {
         let case = &self.cases[at];
         (self.next_s - case.since_s + case.fastest_s()) / (case.promise_s - case.since_s).max(1.0)
     }
+}
+
+/// omega of a job that is so far beyond T.
+fn grown(beyond: f64, least: f64) -> f64 {
+    (GROWS * beyond).exp().clamp(least, OMEGA_MOST)
 }
 
 /// The largest ratio that jobs with so many GPUs, or a little more, have or exceed; the least of all if there are fewer.
@@ -83,6 +85,13 @@ fn exceeded_by(most: f64, mut ratios: Vec<(f64, u32)>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_is_about_to_pass_the_horizon_still_counts_more_the_further_it_is_behind_its_promise() {
+        assert!(grown(-0.1, 1.0) < grown(0.05, 1.0) && grown(0.05, 1.0) < grown(-0.1, OMEGA_HORIZON));
+        assert!(grown(0.05, OMEGA_HORIZON) < grown(0.2, OMEGA_HORIZON));
+        assert!(grown(0.2, 1.0) >= grown(0.2, OMEGA_HORIZON) && grown(9.0, 1.0) <= OMEGA_MOST);
+    }
 
     #[test]
     fn it_is_told_by_gpus_what_is_exceeded() {

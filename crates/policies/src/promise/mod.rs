@@ -168,9 +168,7 @@ impl Promised {
             let run = heard.granted.iter().map(|(claim, _)| claim.at);
             let hurry = Hurry::new(snapshot, cases, books.round, run, self.hurry);
             let is_pressed = |at: usize| desk.passes_horizon(at) && !cases[at].large;
-            let least = |at: usize| if is_pressed(at) { hurry::OMEGA_HORIZON } else { 1.0 };
-            let weight = |at: usize| hurry.omega(at).max(least(at));
-            let omega: Vec<f64> = (0..cases.len()).map(weight).collect();
+            let omega: Vec<f64> = (0..cases.len()).map(|at| hurry.omega(at, is_pressed(at))).collect();
             matching::exchange(snapshot, cases, &omega, &mut heard.granted);
             heard = seat(snapshot, cases, heard, &mut room());
         }
