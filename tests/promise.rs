@@ -140,19 +140,55 @@ fn whoever_is_started_again_is_left_alone_until_it_has_worked_for_as_long_as_tha
     assert!(interrupted > 100, "{interrupted} interruptions show nothing");
 }
 
+/// Lines of this kind that a job was told, each with when.
+fn told(records: &[Record], job: u64, begins: &str) -> Vec<(f64, String)> {
+    let mut told = Explanation::new(JobId(job));
+    records.iter().for_each(|record| told.take(record));
+    let lines = told.lines.into_iter().filter(|line| line.text.starts_with(begins));
+    lines.map(|line| (line.at_s, line.text)).collect()
+}
+
 #[test]
-fn a_job_that_waits_is_told_its_promise_and_whom_it_waits_for() {
+fn a_job_that_waits_is_told_its_promise_and_for_how_many_it_waits() {
     let stage = Stage::new("v100=1", 1).tenant("ann").job(0, 1, 600).job(0, 1, 3600);
     let (ends, records) = stage.play(policy("promise"));
-    let mut told = Explanation::new(JobId(1));
-    for record in &records {
-        told.take(record);
-    }
-    let line = told.lines.iter().find(|line| line.text.starts_with("promised within")).unwrap();
     let expected = "promised within 70 min (its fair share alone would have it done then); expected in 70 min; \
-                    waits because 1 job with less time to lose holds the GPUs for another 10 min";
-    assert_eq!(line.text, expected);
+                    waits because 1 job holds the GPUs that it could use, for another 10 min or so";
+    assert_eq!(told(&records, 1, "promised within")[0].1, expected);
     assert!(ends[&1] <= 4200.5, "{ends:?}");
+}
+
+#[test]
+fn everybody_who_waits_is_told_of_as_many_as_hold_gpus_and_of_an_end_by_its_promise() {
+    // Four hold all GPUs for half an hour. Three come after them, whose promises do not let them wait for that.
+    let four = (0..4).fold(Stage::new("v100=8", 4).tenant("ann"), |stage, _| stage.job(0, 2, 1800));
+    let stage = [300, 420, 540].into_iter().fold(four, |stage, at| stage.job(at, 2, 1800));
+    let (_, records) = stage.play(policy("promise"));
+    for job in 4..7 {
+        let (_, text) = told(&records, job, "promised within").remove(0);
+        assert!(text.contains("4 jobs hold the GPUs that it could use"), "job {job}: {text}");
+    }
+    for record in &records {
+        for promised in record.decision.iter().flat_map(|decision| &decision.promises) {
+            let fair = promised.by.since(record.now).seconds();
+            let late = promised.expected.since(promised.by).seconds();
+            assert!(late <= 0.1 * fair + 300.0, "at {:?}: {promised:?}", record.now);
+        }
+    }
+}
+
+#[test]
+fn a_job_that_runs_is_told_when_its_promise_moves() {
+    let stage = Stage::new("v100=2", 2).tenant("ann").job(0, 2, 3600).job(600, 2, 3600);
+    let (_, records) = stage.play(policy("promise"));
+    let due = |at: Time| {
+        let upto = records.iter().filter(|record| record.now <= at);
+        let told = upto.flat_map(|record| record.decision.iter().flat_map(|decision| &decision.promises));
+        told.filter(|promised| promised.job == JobId(0)).last().unwrap().by.seconds()
+    };
+    // Alone for ten minutes, it shares from then on.
+    assert!((due(Time::from_seconds(1.0)) - 3600.0).abs() < 1.0);
+    assert!((due(Time::from_seconds(601.0)) - 6600.0).abs() < 1.0);
 }
 
 /// What comes of work.

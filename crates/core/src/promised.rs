@@ -15,9 +15,9 @@ pub struct Promised {
     pub expected: Time,
     /// By when it may well be done: one in ten is later.
     pub at_most: Time,
-    /// Jobs that hold the GPUs that it waits for; 0 if it does not wait.
+    /// Jobs that hold the GPUs that it could use; 0 if it does not wait, or for something else.
     pub behind: u32,
-    /// Until when they are expected to.
+    /// When it is expected to have GPUs.
     pub until: Time,
 }
 

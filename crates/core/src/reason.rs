@@ -68,7 +68,7 @@ pub enum Reason {
     NotAsked,
     /// Its party has received all that it is owed, and the policy lends nothing.
     NoClaim,
-    /// Jobs that are closer to being late have the GPUs, and its promise can wait.
+    /// Jobs that are shorter or closer to being late have the GPUs, and its promise can wait.
     HasTime,
     /// Jobs that would be later still have the GPUs; its promise is in danger.
     AtRisk,
@@ -121,7 +121,9 @@ impl Reason {
             Self::OthersFirst => "other jobs of its app come first",
             Self::NotAsked => "apps that are worse off were asked first",
             Self::NoClaim => "its party has received all that it is owed",
-            Self::HasTime => "others have less time to lose, and its promise can still be kept",
+            Self::HasTime => {
+                "others are shorter or have less time to lose, and its promise can still be kept"
+            }
             Self::AtRisk => "others would be later still; its promise is in danger",
             Self::NoRoom => "not enough GPUs are free",
             Self::Fragmented => "enough GPUs are free, but not close enough together",

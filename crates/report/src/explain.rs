@@ -288,7 +288,7 @@ impl Explanation {
             jobs => {
                 let (jobs, hold) = (many(jobs, "job"), if jobs == 1 { "holds" } else { "hold" });
                 let until = within(promised.until);
-                format!("; waits because {jobs} with less time to lose {hold} the GPUs for another {until}")
+                format!("; waits because {jobs} {hold} the GPUs that it could use, for another {until} or so")
             }
         };
         let text = format!(

@@ -162,7 +162,7 @@ fn service(text: &mut Text, vitals: &Vitals) {
     text.family(
         "promises_total",
         "counter",
-        "Finished jobs that had been promised a time, by whether it was kept.",
+        "Finished jobs that had been promised a time, by whether it was kept to a tenth.",
     );
     for (kept, count) in [("kept", &vitals.promises_kept), ("broken", &vitals.promises_broken)] {
         text.figure("promises_total", &[("outcome", kept)], count.load(Ordering::Relaxed) as f64);

@@ -136,6 +136,12 @@ impl<'a> Case<'a> {
         self.high_s.min(HIGH_MAX * self.left_s) * self.pace
     }
 
+    /// How long it takes on GPUs of a model, as a multiple of what it takes on those of average speed.
+    pub fn times(&self, model: usize) -> f64 {
+        let rate = self.view.rates.get(model).copied().filter(|rate| *rate > 0.0);
+        rate.map_or(1.0, |rate| self.pace / rate)
+    }
+
     /// R on its fastest GPU model.
     pub fn fastest_s(&self) -> f64 {
         self.left_s * self.pace

@@ -292,6 +292,11 @@ impl<'a> Desk<'a> {
         case.sized && (self.risk[at] > most || self.between && case.runs && self.passes_horizon(at))
     }
 
+    /// For how long a job can wait without being late, unless it is at risk already.
+    pub fn can_wait_s(&self, at: usize) -> Option<f64> {
+        (!self.is_at_risk(at)).then(|| self.laxity_s[at].max(0.0))
+    }
+
     /// Whether a job would pass the horizon if it waited for the next look.
     pub fn passes_horizon(&self, at: usize) -> bool {
         let case = &self.cases[at];
