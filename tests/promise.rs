@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use evenhand_core::{
-    Choice, Command, EndCause, Event, GpuCount, JobId, Parameters, Policy, Random, Record, Restart, Span,
-    Time,
+    Choice, Command, EndCause, Event, GpuCount, JobId, ModelIndex, Note, Parameters, PerModel, Policy,
+    Random, Rate, Reason, Record, Restart, Span, TenantId, Time,
 };
 use evenhand_fairness::{FluidJob, fluid_finishes};
 use evenhand_report::{Explanation, Summary};
@@ -189,6 +189,50 @@ fn a_job_that_runs_is_told_when_its_promise_moves() {
     // Alone for ten minutes, it shares from then on.
     assert!((due(Time::from_seconds(1.0)) - 3600.0).abs() < 1.0);
     assert!((due(Time::from_seconds(601.0)) - 6600.0).abs() < 1.0);
+}
+
+/// Jobs that were stopped and told in the same moment that a limit is in their way.
+fn stopped_for_limits(records: &[Record]) -> Vec<JobId> {
+    let (mut holds, mut found) = (BTreeMap::new(), Vec::new());
+    for record in records {
+        let stopped = |command: &Command| match command {
+            Command::Stop { lease, .. } => holds.get(lease).copied(),
+            _ => None,
+        };
+        let stopped: Vec<JobId> = record.commands.iter().filter_map(stopped).collect();
+        found.extend(record.notes.iter().filter_map(|note| match note {
+            Note::Waits { job, reason: Reason::OverLimit } if stopped.contains(job) => Some(*job),
+            _ => None,
+        }));
+        for command in &record.commands {
+            if let Command::Start(lease) = command {
+                holds.insert(lease.id, lease.job);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn nobody_is_stopped_because_it_would_be_faster_where_a_limit_is_in_its_way() {
+    let mut limit = PerModel::all(GpuCount(u32::MAX));
+    limit[ModelIndex(0)] = GpuCount(1);
+    // The limited tenant has one job on each model. That on the slow one would gain much if it changed places with a job of the other tenant, and may not.
+    let job = |stage: Stage, at, tenant, slow| {
+        stage.job_with(at, 1, 7200, |spec| {
+            let mut speeds = PerModel::all(Rate::ONE);
+            speeds[ModelIndex(1)] = Rate::new(slow).unwrap();
+            (spec.tenant, spec.speeds) = (TenantId(tenant), Some(speeds));
+        })
+    };
+    let stage = Stage::new("v100=2,p100=2", 2).tenant("ann").limit(limit).tenant("bob");
+    let jobs = [(0, 0, 0.3), (0, 1, 0.95), (60, 0, 0.3), (60, 1, 0.95)];
+    let stage = jobs.into_iter().fold(stage, |stage, (at, tenant, slow)| job(stage, at, tenant, slow));
+    let (ends, records) = stage.play(policy("promise"));
+    assert_eq!(ends.len(), 4);
+    assert_eq!(stopped_for_limits(&records), []);
+    // When there is room within its limit, it moves there.
+    assert!(ends[&2] < 14_000.0, "{ends:?}");
 }
 
 /// What comes of work.

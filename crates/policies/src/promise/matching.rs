@@ -12,7 +12,7 @@
 
 use super::case::Case;
 use super::order::Claim;
-use evenhand_core::{GpuCount, Grant, Lease, ModelIndex, Occasion, PerModel, Site, Snapshot};
+use evenhand_core::{GpuCount, Grant, Lease, ModelIndex, Occasion, PerModel, Site, Snapshot, Tenant};
 
 /// Nobody is moved for less.
 const WORTH_MOVING: f64 = 0.05;
@@ -25,8 +25,14 @@ struct Piece {
     at: usize,
     gang: u32,
     model: usize,
-    /// By model; minus infinity where it cannot run.
+    /// By model; minus infinity where it cannot run or may not go.
     values: Vec<f64>,
+}
+
+impl Piece {
+    fn gain(&self, model: usize) -> f64 {
+        self.values[model] - self.values[self.model]
+    }
 }
 
 /// Gives every grant that may be moved the model that suits all of them best.
@@ -55,12 +61,51 @@ pub(super) fn exchange(
             free[model] = free[model].less(GpuCount(piece.gang));
         }
     }
+    for model in models.iter().filter(|model| is_limited(snapshot, **model)) {
+        hold_to_limits(snapshot, cases, granted, &mut pieces, *model);
+    }
     improve(&mut pieces, &mut free, models.len());
     for piece in pieces {
         let (_, grant) = &mut granted[piece.at];
         let model = ModelIndex(piece.model as u16);
         if grant.model(snapshot) != Some(model) {
             grant.site = Site::Model(model);
+        }
+    }
+}
+
+/// Whether any tenant may have no more than a part of the GPUs of a model.
+fn is_limited(snapshot: &Snapshot, model: ModelIndex) -> bool {
+    let capacity = snapshot.cluster.capacity(model);
+    snapshot.tenants.iter().any(|tenant| tenant.limit.is_some_and(|limit| limit[model] < capacity))
+}
+
+/// Lets no more of a tenant's jobs go to a model than fit within its limits beside those that are there, whoever may leave: those who gain most by it. Whoever found no place in
+/// the end would be stopped for a limit.
+fn hold_to_limits(
+    snapshot: &Snapshot,
+    cases: &[Case<'_>],
+    granted: &[(Claim, Grant)],
+    pieces: &mut [Piece],
+    model: ModelIndex,
+) {
+    let lineage = |at: usize| snapshot.tenants.lineage(cases[at].view.job.spec.tenant);
+    let mut held = vec![GpuCount::ZERO; snapshot.tenants.len()];
+    for (claim, grant) in granted.iter().filter(|(_, grant)| grant.model(snapshot) == Some(model)) {
+        lineage(claim.at).for_each(|tenant| held[tenant.id.index()] += grant.gpus);
+    }
+    let to = usize::from(model.0);
+    let mut order: Vec<usize> = (0..pieces.len()).filter(|at| pieces[*at].model != to).collect();
+    order.sort_by(|a, b| pieces[*b].gain(to).total_cmp(&pieces[*a].gain(to)).then(a.cmp(b)));
+    for piece in order {
+        let piece = &mut pieces[piece];
+        let (at, gpus) = (granted[piece.at].0.at, GpuCount(piece.gang));
+        let fits =
+            |tenant: &Tenant| tenant.limit.is_none_or(|limit| held[tenant.id.index()] + gpus <= limit[model]);
+        if lineage(at).all(fits) {
+            lineage(at).for_each(|tenant| held[tenant.id.index()] += gpus);
+        } else {
+            piece.values[to] = f64::NEG_INFINITY;
         }
     }
 }

@@ -30,6 +30,7 @@
 //! left as it has done: it comes in the order of least attained service, and no risk is seen in it.
 
 mod ahead;
+mod bound;
 mod case;
 mod drain;
 mod entitled;

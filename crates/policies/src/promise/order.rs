@@ -2,6 +2,7 @@
 
 use super::Books;
 use super::ahead::Ahead;
+use super::bound::Bound;
 use super::case::Case;
 use super::drain;
 use super::searches;
@@ -82,6 +83,7 @@ pub(super) struct Desk<'a> {
     /// q: by how much a job that has time counts as larger for its app.
     larger: Vec<f64>,
     slack: Slack,
+    bound: Bound,
     now: Time,
     ahead: Ahead,
     round_s: f64,
@@ -120,6 +122,7 @@ impl<'a> Desk<'a> {
             laxity_s: cases.iter().map(laxity).collect(),
             due_s,
             risk: cases.iter().map(risk).collect(),
+            bound: if ahead.is_one_model() { Bound::default() } else { Bound::new(snapshot) },
             spare_s,
             larger: searches::count(cases),
             cases,
@@ -234,16 +237,23 @@ impl<'a> Desk<'a> {
             let asks = matches!(claim.reason, Reason::ShortestRemaining | Reason::LeastAttained) && !keeps;
             if asks && self.slack.before(start_s) < taken {
                 last.push(Claim { reason: Reason::EarliestPromise, ..claim });
-            } else if heard.add(claim, room.grant(case.view.index, case.view.job, claim.reason)) {
+            } else if heard.add(claim, self.grant(claim, room)) {
                 self.slack.lend(start_s, taken);
             }
         }
         last.sort_by(|a, b| self.due_s[a.at].total_cmp(&self.due_s[b.at]));
         for claim in last {
-            let view = &self.cases[claim.at].view;
-            heard.add(claim, room.grant(view.index, view.job, claim.reason));
+            heard.add(claim, self.grant(claim, room));
         }
         heard
+    }
+
+    /// Grants a job what it asks for, on the model for which it is bound if there is room.
+    fn grant(&self, claim: Claim, room: &mut Room<'_>) -> Result<Grant, Reason> {
+        let view = &self.cases[claim.at].view;
+        let bound = self.bound.of(view.job.spec.id);
+        let there = bound.and_then(|model| room.grant_on(view.index, view.job, model, claim.reason));
+        there.map_or_else(|| room.grant(view.index, view.job, claim.reason), Ok)
     }
 
     /// When the first of those who wait will be at risk, or about to pass the horizon, or when those who were started again no longer keep it from the GPUs if it is: it is to be
