@@ -430,9 +430,19 @@ fn seeds(text: &str) -> Result<Seeds, &'static str> {
 }
 
 pub fn setting(text: &str) -> Result<(String, String), &'static str> {
-    let pair = text.split_once('=').filter(|(key, _)| !key.trim().is_empty());
-    pair.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()))
-        .ok_or("a parameter is written KEY=VALUE, such as backfill=true")
+    let pair = pair(text).ok_or("a parameter is written KEY=VALUE, such as backfill=true")?;
+    Ok((pair.0, pair.1.trim().to_owned()))
+}
+
+pub fn variable(text: &str) -> Result<(String, String), &'static str> {
+    pair(text).ok_or("a variable is written NAME=VALUE, such as SEED=1")
+}
+
+/// What is before the first `=`, which has to be something, and what is behind it.
+fn pair(text: &str) -> Option<(String, String)> {
+    let (key, value) = text.split_once('=')?;
+    let key = key.trim();
+    (!key.is_empty()).then(|| (key.to_owned(), value.to_owned()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::commands::ADDRESS_FILE;
 use crate::commands::state_folder;
-use crate::failure::Wrong;
+use crate::failure::{Wrong, wrong};
 use crate::live_args::{DEFAULT_ADDRESS, Server};
 use crate::trust::{advice, trusting};
 use anyhow::{Context, Result, anyhow};
@@ -30,6 +30,13 @@ impl Client {
         let token = server.token.clone().or_else(|| std::env::var("EVENHAND_TOKEN").ok());
         let server = named.unwrap_or_else(|| format!("http://{DEFAULT_ADDRESS}"));
         let server = server.trim_end_matches('/').to_owned();
+        if !["http://", "https://"].iter().any(|scheme| server.starts_with(scheme)) {
+            let example = format!("http://{DEFAULT_ADDRESS}");
+            return Err(wrong(
+                "--server",
+                format!("`{server}` is no address such as {example} or https://..."),
+            ));
+        }
         let mut config =
             Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
         // Reading the CAs of a machine takes a while, and most servers are on it.

@@ -1,6 +1,6 @@
 //! What was typed to submit jobs to the live service, and to look at and end them.
 
-use crate::args::{at_least_one, setting};
+use crate::args::{at_least_one, variable};
 use crate::live_args::Server;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ pub struct Submit {
     #[arg(long, value_name = "TIME")]
     pub deadline: Option<String>,
     /// A variable for it; may be given several times. PATH is that of this shell
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub env: Vec<(String, String)>,
     /// Where it runs [default: here]
     #[arg(long, value_name = "DIR")]

@@ -135,7 +135,7 @@ fn one_picture_shows_gpus_shares_and_why_somebody_waits() {
     let (_folder, server) = busy("operate-top");
     let picture = server.says(&["top", "--once"]);
     for part in [
-        "4 of 4 GPUs held  2 jobs run, 1 wait  fifo decides",
+        "4 of 4 GPUs held  2 running, 1 waiting  fifo decides",
         "v100       ####",
         "ann",
         "third",
@@ -144,9 +144,26 @@ fn one_picture_shows_gpus_shares_and_why_somebody_waits() {
         assert!(picture.contains(part), "{part}: {picture}");
     }
     server.says(&["hold", "third"]);
-    assert!(server.says(&["queue", "--phase", "held"]).contains("third"));
+    let held = server.says(&["queue", "--phase", "held"]);
+    assert!(held.contains("third") && held.contains("it was put on hold"), "{held}");
     server.says(&["release", "third"]);
     assert!(server.says(&["queue", "--phase", "queued"]).contains("third"));
+    end(&server);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_what_is_allowed_is_said() {
+    let (_folder, server) = busy("operate-refused");
+    for (words, told) in [
+        (&["queue", "--phase", "asleep"][..], "allowed are queued"),
+        (&["tenants", "set", "ann", "--limit", "v100=2.5"], "a whole number of GPUs"),
+        (&["tenants", "set", "ann", "--limit", "v100=1", "--guarantee", "v100=2"], "the limit of ann is 1"),
+        (&["submit", "--env", "SEED", "--", "true"], "a variable is written NAME=VALUE"),
+        (&["queue", "--server", "ftp://x"], "is no address such as http://"),
+    ] {
+        let (code, message) = server.refuses(words);
+        assert!(code == 2 && message.contains(told), "{words:?}: {code}, {message}");
+    }
     end(&server);
 }
 

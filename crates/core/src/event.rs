@@ -154,6 +154,19 @@ pub enum Outcome {
     Retired,
 }
 
+impl StopReason {
+    /// The sentence for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Preempted => "others deserve its GPUs more",
+            Self::Moved => "it goes on elsewhere",
+            Self::Cancelled => "it was cancelled",
+            Self::Held => "it was put on hold",
+            Self::Retired => "its tuner gave it up",
+        }
+    }
+}
+
 impl Outcome {
     /// Whether jobs that were to run only after it had ended well may run.
     pub fn is_well(self) -> bool {

@@ -3,7 +3,7 @@
 use crate::page::text::{amount, duration};
 use evenhand_core::{
     Ahead, AppId, Auction, Command, EndCause, Event, GpuCount, JobId, JobSpec, Lease, LeaseId, Note, Outcome,
-    Party, Promised, Rate, Record, Round, StopReason, Time, Work,
+    Party, Promised, Rate, Record, Round, Time, Work,
 };
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -220,14 +220,7 @@ impl Explanation {
         match command {
             Command::Start(lease) if lease.job == self.job => self.start(now, lease),
             Command::Stop { lease, reason, .. } if self.holds(*lease) => {
-                let why = match reason {
-                    StopReason::Preempted => "others deserve its GPUs more",
-                    StopReason::Moved => "it goes on elsewhere",
-                    StopReason::Cancelled => "it was cancelled",
-                    StopReason::Held => "it was put on hold",
-                    StopReason::Retired => "its tuner gave it up",
-                };
-                self.say(now, format!("is asked to stop: {why}"));
+                self.say(now, format!("is asked to stop: {}", reason.sentence()));
             }
             Command::End { job, outcome, .. } if self.befores.remove(job) && *job != self.job => {
                 let rest = if self.befores.is_empty() { "; it waits for no other job" } else { "" };

@@ -74,10 +74,10 @@ fn tell_outlook(outlook: &Outlook) -> Result<()> {
     for stop in &outlook.stops {
         let name = stop.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
         let (job, tenant, gpus) = (stop.job.0, &stop.tenant, stop.gpus.count().0);
-        output::say(&format!("job {job}{name} of {tenant} would be stopped, and give up {gpus} GPUs"))?;
+        output::say(&format!("job {job}{name} of {tenant} would be stopped; GPUs it holds: {gpus}"))?;
     }
     if outlook.stops_of_others > 0 {
-        output::say(&format!("{} jobs of others would be stopped", outlook.stops_of_others))?;
+        output::say(&format!("jobs of others that would be stopped: {}", outlook.stops_of_others))?;
     }
     Ok(())
 }

@@ -53,12 +53,7 @@ fn quota(flag: &str, text: Option<&str>, none: bool) -> Result<Option<Option<Quo
     for part in text.split(',') {
         let read = part.split_once('=').and_then(|(model, count)| Some((model, count.parse().ok()?)));
         let (model, count) = read.filter(|(model, _)| !model.is_empty()).ok_or_else(|| {
-            wrong(
-                flag,
-                format!(
-                    "`{part}` is not MODEL=COUNT, such as v100=4; a count alone says nothing of the model"
-                ),
-            )
+            wrong(flag, format!("`{part}` is not MODEL=COUNT with a whole number of GPUs, such as v100=4"))
         })?;
         if quota.insert(model.to_owned(), count).is_some() {
             return Err(wrong(flag, format!("{model} is given twice")));

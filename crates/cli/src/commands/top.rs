@@ -73,7 +73,7 @@ fn picture(client: &Client, jobs_max: u32) -> Result<String> {
     let mending = if health.status == "ok" { "" } else { "  NOTHING CAN BE RECORDED" };
     let decides = policy::told(&policies.current);
     let mut parts = vec![
-        format!("{held} of {gpus} GPUs held  {runs} jobs run, {waits} wait  {decides} decides{mending}"),
+        format!("{held} of {gpus} GPUs held  {runs} running, {waits} waiting  {decides} decides{mending}"),
         machines(&nodes),
     ];
     if !tenants.is_empty() {

@@ -24,7 +24,7 @@ fn a_trial_says_who_would_start_wait_or_go_and_records_nothing() {
     );
     assert!(told.contains("new would start as soon as others have left them, on 1 v100"), "{told}");
     assert!(
-        told.contains("job 1 (big) of default would be stopped, and give up 4 GPUs\nnothing was"),
+        told.contains("job 1 (big) of default would be stopped; GPUs it holds: 4\nnothing was"),
         "{told}"
     );
     let told = would(&["--after", "big", "--", "true"]);

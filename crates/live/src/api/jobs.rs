@@ -39,10 +39,9 @@ pub(super) async fn list(
     let Query(listing) = query.map_err(|error| Trouble::invalid(error.body_text()))?;
     let mut phases = Vec::new();
     for name in listing.phase.iter().flat_map(|names| names.split(',')).filter(|name| !name.is_empty()) {
-        phases.push(
-            Phase::parse(name)
-                .ok_or_else(|| Trouble::invalid(format!("phase is {name}: there is no such phase")))?,
-        );
+        phases.push(Phase::parse(name).ok_or_else(|| {
+            Trouble::invalid(format!("phase is {name}: allowed are {}", Phase::names().join(", ")))
+        })?);
     }
     let limit = listing.limit.unwrap_or(PAGE);
     if limit == 0 || limit > PAGE_MAX {

@@ -38,6 +38,18 @@ pub(super) fn changed(
         let read = |guaranteed| quota("guaranteed", guaranteed, 0, models);
         tenant.guaranteed = guaranteed.as_ref().map(read).transpose()?;
     }
+    if let (Some(guaranteed), Some(limit)) = (&tenant.guaranteed, &tenant.limit) {
+        let beyond = models
+            .iter()
+            .zip(guaranteed.values().zip(limit.values()))
+            .find(|(_, (most, limit))| most > limit);
+        if let Some((model, (GpuCount(guaranteed), GpuCount(limit)))) = beyond {
+            let model = &model.name;
+            return invalid(format!(
+                "guaranteed is {guaranteed} of {model}: the limit of {name} is {limit}, which is the most that can be guaranteed"
+            ));
+        }
+    }
     Ok(tenant)
 }
 

@@ -5,7 +5,8 @@ use super::error::while_doing;
 use super::rows::{is_crash, lease_of, mentioned};
 use crate::request::Asker;
 use evenhand_core::{
-    App, Command, Event, JobId, JobSpec, LeaseId, Note, Outcome, Record, Tenant, TenantId, Time, Work,
+    App, Command, Event, JobId, JobSpec, LeaseId, Note, Outcome, Record, StopReason, Tenant, TenantId, Time,
+    Work,
 };
 use rusqlite::{Connection, OptionalExtension, Params, Transaction};
 use std::collections::BTreeMap;
@@ -189,11 +190,13 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// A job that runs is on hold only when it has stopped.
+    /// A job that runs is on hold only when it has stopped. Why it waited before, or runs, is no reason for what comes now.
     fn hold(&self, job: JobId, hold: bool) -> Result<(), StoreError> {
-        let update = "UPDATE job SET on_hold = ?2, phase = CASE WHEN phase IN ('queued', 'held')
-                      THEN iif(?2, 'held', 'queued') ELSE phase END WHERE id = ?1 AND ended IS NULL";
-        self.write(update, (job.0, hold))
+        let update = "UPDATE job SET on_hold = ?2,
+                      why = CASE WHEN phase IN ('queued', 'held') THEN iif(?2, ?3, NULL) ELSE why END,
+                      phase = CASE WHEN phase IN ('queued', 'held') THEN iif(?2, 'held', 'queued') ELSE phase END
+                      WHERE id = ?1 AND ended IS NULL";
+        self.write(update, (job.0, hold, StopReason::Held.sentence()))
     }
 
     fn end_lease(&self, lease: LeaseId, crashed: bool) -> Result<(), StoreError> {
@@ -212,8 +215,9 @@ impl<'a> Batch<'a> {
                     (lease.job.0, lease.id.0, held, lease.reason.sentence()),
                 )
             }
-            Command::Stop { lease, .. } => {
-                self.write("UPDATE job SET phase = 'stopping' WHERE lease = ?1", [lease.0])
+            Command::Stop { lease, reason, .. } => {
+                let update = "UPDATE job SET phase = 'stopping', why = ?2 WHERE lease = ?1";
+                self.write(update, (lease.0, reason.sentence()))
             }
             Command::End { job, outcome, attained } => {
                 self.write(

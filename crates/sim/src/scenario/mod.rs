@@ -160,7 +160,10 @@ impl Scenario {
             (Some(trace), None, None, None) => {
                 traces::open(&self.folder.join(trace), &self.sides()?, cluster)?
             }
-            (None, Some(generate), None, None) => generate.generate(cluster),
+            (None, Some(generate), None, None) => {
+                generate.check_for(cluster).map_err(|error| error.within(&self.path))?;
+                generate.generate(cluster)
+            }
             (None, None, Some(apps), None) => apps.generate(cluster, seed),
             (None, None, None, Some(profile)) => {
                 profile.generate(cluster, seed).map_err(|error| error.within(&self.path))?

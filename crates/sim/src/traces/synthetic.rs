@@ -60,12 +60,23 @@ impl Synthetic {
         gangs_within(&self.gpus)
     }
 
+    /// Refuses work of which a cluster can seat no gang at all.
+    pub fn check_for(&self, cluster: &ClusterSpec) -> Result<(), InputError> {
+        let most = largest(cluster);
+        match self.gpus.iter().map(|(gang, _)| *gang).min() {
+            Some(least) if least > most => {
+                let allowed = format!(
+                    "no GPU model of this cluster has more than {most} GPUs, so none of these gangs could ever run"
+                );
+                Err(InputError::field(0, "gpus", format!("{:?}", self.gpus), allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Makes the work for a cluster; gangs that no GPU model can seat are left out of the draw.
     pub fn generate(&self, cluster: &ClusterSpec) -> Workload {
-        let largest = (0..cluster.models.len() as u16)
-            .map(|model| cluster.gpus_of(ModelIndex(model)))
-            .max()
-            .unwrap_or(1);
+        let largest = largest(cluster);
         let sizes: Vec<_> = self.gpus.iter().filter(|(gpus, _)| *gpus <= largest).copied().collect();
         let weights: Vec<_> = sizes.iter().map(|(_, weight)| *weight).collect();
         let total: f64 = weights.iter().sum();
@@ -94,6 +105,12 @@ impl Synthetic {
             (0..self.tenants.max(1)).map(|id| Tenant::new(TenantId(id), &format!("team-{id}"))).collect();
         Workload { jobs, tenants, ..Workload::default() }
     }
+}
+
+/// The most GPUs that there are of one model.
+fn largest(cluster: &ClusterSpec) -> u32 {
+    let models = 0..cluster.models.len() as u16;
+    models.map(|model| cluster.gpus_of(ModelIndex(model))).max().unwrap_or(1)
 }
 
 /// Speeds that fall off from model to model, differently for every job; none for a cluster of one model.
@@ -149,6 +166,21 @@ pub fn demo(seed: u64) -> (ClusterSpec, Workload) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenhand_core::GpuCount;
+
+    #[test]
+    fn work_that_fits_nowhere_is_refused_and_gangs_that_do_not_are_left_out() {
+        let cluster = ClusterSpec::parse("v100=8,p100=4", None, None).unwrap();
+        let of = |gpus: &[(u32, f64)]| Synthetic { jobs: 50, gpus: gpus.to_vec(), ..Synthetic::default() };
+        let told = of(&[(16, 1.0), (32, 1.0)]).check_for(&cluster).unwrap_err().to_string();
+        assert!(
+            told.contains("gpus") && told.contains("no GPU model of this cluster has more than 8 GPUs"),
+            "{told}"
+        );
+        let some = of(&[(8, 1.0), (16, 1.0)]);
+        some.check_for(&cluster).unwrap();
+        assert!(some.generate(&cluster).jobs.iter().all(|job| job.truth.gpus.min == GpuCount(8)));
+    }
 
     #[test]
     fn the_load_is_what_was_asked_for() {

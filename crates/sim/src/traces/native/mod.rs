@@ -24,6 +24,8 @@ pub(crate) const ENTRY: TraceEntry = TraceEntry {
 
 /// A century, in seconds.
 const DURATION_S_MAX: f64 = 3.2e9;
+/// No number in a trace is larger.
+const NUMBER_MAX: f64 = 1e15;
 
 /// The columns, what they mean, and whether they must be there.
 pub const COLUMNS: &[(&str, bool, &str)] = &[
@@ -281,12 +283,15 @@ impl Cells<'_> {
 
     fn number(&self, column: &str, least: f64, allowed: &str) -> Result<Option<f64>, InputError> {
         let Some(text) = self.text(column) else { return Ok(None) };
-        let number = text
-            .parse::<f64>()
-            .ok()
-            .filter(|number| number.is_finite() && *number >= least && *number <= 1e15);
-        let refuse = || InputError::field(self.line, column, text, format!("it must be {allowed}"));
-        number.map(Some).ok_or_else(refuse)
+        let refuse =
+            |allowed: &str| InputError::field(self.line, column, text, format!("it must be {allowed}"));
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() && number > NUMBER_MAX => {
+                Err(refuse(&format!("{NUMBER_MAX:e} at most")))
+            }
+            Ok(number) if number.is_finite() && number >= least => Ok(Some(number)),
+            _ => Err(refuse(allowed)),
+        }
     }
 
     fn needed(&self, column: &str, least: f64, allowed: &str) -> Result<f64, InputError> {
@@ -395,6 +400,7 @@ mod tests {
             "line 2: duration_s is `NaN`, but it must be a number of seconds of at least 0.001"
         );
         assert!(row("a,0,1,-5").starts_with("line 2: duration_s is `-5`"));
+        assert_eq!(row("a,1e18,1,5"), "line 2: submit_s is `1e18`, but it must be 1e15 at most");
         assert_eq!(row("a,0,1,5\na,0,1,5"), "line 3: job_id is `a`, but another job has it already");
         assert!(row("a,0,9,5").starts_with("line 2: gpus is `9`, but the cluster has at most 8 GPUs"));
         assert!(row("a,0,1").starts_with("line 2: the number of fields is `3`"));
