@@ -52,9 +52,8 @@ impl JobFile {
             return Err(wrong(self.at(name), what));
         }
         serde_json::from_value(Value::Object(self.fields.clone())).map_err(|error| {
-            let culprit = self.fields.iter().find(|(name, value)| !is_fine(name, value));
-            match culprit {
-                Some((name, _)) => wrong(self.at(name), format!("{name}: {error}")),
+            match culprit(&self.fields) {
+                Some((name, error)) => wrong(self.at(&name), format!("{name}: {error}")),
                 None => wrong(&self.place, error),
             }
         })
@@ -74,11 +73,23 @@ impl JobFile {
     }
 }
 
-/// Whether a field would do in a job that has nothing else.
-fn is_fine(name: &str, value: &Value) -> bool {
+/// The first field that would not do in a job that has nothing else, and why; of a table, the first in it.
+fn culprit(fields: &Map<String, Value>) -> Option<(String, serde_json::Error)> {
+    fields.iter().find_map(|(name, value)| {
+        let error = refused(name, value.clone())?;
+        let inner = value.as_object().into_iter().flatten().find_map(|(inner, value)| {
+            let alone = Map::from_iter([(inner.clone(), value.clone())]);
+            Some((inner.clone(), refused(name, Value::Object(alone))?))
+        });
+        Some(inner.unwrap_or_else(|| (name.clone(), error)))
+    })
+}
+
+/// Why a field would not do in a job that has nothing else.
+fn refused(name: &str, value: Value) -> Option<serde_json::Error> {
     let mut fields = Map::from_iter([("argv".to_owned(), json!(["true"]))]);
-    fields.insert(name.to_owned(), value.clone());
-    serde_json::from_value::<Wanted>(Value::Object(fields)).is_ok()
+    fields.insert(name.to_owned(), value);
+    serde_json::from_value::<Wanted>(Value::Object(fields)).err()
 }
 
 /// The field that is nan or infinite, if there is one. JSON has nothing for these but null, which would count as not said.

@@ -32,7 +32,13 @@ fn what_is_wrong_in_a_file_is_told_with_its_line() {
         ("g.yaml", "- argv\n", "line 1"),
         ("h.toml", "argv = [\"a\"]\ngpu = 2\n", "line 2: gpu: unknown field `gpu`"),
         ("i.toml", "argv = [\"a\"]\nsteps = nan\n", "line 2: steps is not a number"),
-        ("j.toml", "argv = [\"a\"]\n[limits]\nfiles = 3\n", "line 2: limits: "),
+        ("j.toml", "argv = [\"a\"]\n[limits]\nfiles = 3\n", "line 3: files: unknown field `files`"),
+        (
+            "k.toml",
+            "argv = [\"a\"]\n[limits]\nopen_files = -1\n",
+            "line 3: open_files: invalid value: integer `-1`",
+        ),
+        ("l.yaml", "gpus: two\nargv: [true]\n", "line 2: argv: invalid type: boolean `true`"),
         ("k.toml", "argv = [\n", "line "),
         ("l.yaml", "gpus: 1\n", "what is to run?"),
     ] {
