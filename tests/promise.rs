@@ -233,6 +233,9 @@ fn nobody_is_stopped_because_it_would_be_faster_where_a_limit_is_in_its_way() {
     assert_eq!(stopped_for_limits(&records), []);
     // When there is room within its limit, it moves there.
     assert!(ends[&2] < 14_000.0, "{ends:?}");
+    let given: Vec<String> = told(&records, 2, "is given").into_iter().map(|(_, text)| text).collect();
+    assert!(given.iter().any(|text| text.contains("1 GPU (p100) on 1 node")), "{given:?}");
+    assert!(given.iter().any(|text| text.contains("1 GPU (v100) on 1 node")), "{given:?}");
 }
 
 /// What comes of work.

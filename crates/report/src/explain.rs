@@ -2,11 +2,11 @@
 
 use crate::page::text::{amount, duration};
 use evenhand_core::{
-    Ahead, AppId, Auction, Command, EndCause, Event, GpuCount, JobId, JobSpec, Lease, LeaseId, Note, Outcome,
-    Party, Promised, Rate, Record, Round, Time, Work,
+    Ahead, AppId, Auction, Command, EndCause, Event, GpuCount, JobId, JobSpec, Lease, LeaseId, ModelIndex,
+    NodeId, Note, Outcome, Party, Promised, Rate, Record, Round, Time, Work,
 };
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What people call a party.
@@ -56,6 +56,11 @@ pub struct Explanation {
     befores: BTreeSet<JobId>,
     #[serde(skip)]
     lease: Option<(LeaseId, Time)>,
+    /// The names of the GPU models, and the model of each node.
+    #[serde(skip)]
+    models: Vec<Arc<str>>,
+    #[serde(skip)]
+    nodes: BTreeMap<NodeId, ModelIndex>,
     #[serde(skip)]
     ended: bool,
     #[serde(skip)]
@@ -66,7 +71,8 @@ impl Explanation {
     /// Nothing is known of the job yet.
     pub fn new(job: JobId) -> Self {
         let (lines, befores) = (Vec::new(), BTreeSet::new());
-        Self { job, lines, spec: None, befores, lease: None, ended: false, known: false }
+        let (models, nodes) = (Vec::new(), BTreeMap::new());
+        Self { job, lines, spec: None, befores, lease: None, models, nodes, ended: false, known: false }
     }
 
     fn app(&self) -> Option<AppId> {
@@ -147,6 +153,10 @@ impl Explanation {
                     EndCause::Expired => "it was not renewed in time",
                 };
                 self.say(now, format!("gives its GPUs back after {}: {why}", duration(held)));
+            }
+            Event::ModelAdded(model) => self.models.push(model.name.as_str().into()),
+            Event::NodeUp(node) => {
+                self.nodes.insert(node.id, node.model);
             }
             Event::Held(job) if *job == self.job => self.say(now, "is put on hold".into()),
             Event::Released(job) if *job == self.job => self.say(now, "may go on".into()),
@@ -253,7 +263,20 @@ impl Explanation {
         let (gpus, nodes) =
             (many(lease.gpus.count().0, "GPU"), many(lease.gpus.seats().len() as u32, "node"));
         let until = duration(lease.expires.since(now).seconds());
-        self.say(now, format!("is given {gpus} on {nodes} for {until}: {}", lease.reason.sentence()));
+        let (models, why) = (self.models_of(lease), lease.reason.sentence());
+        self.say(now, format!("is given {gpus}{models} on {nodes} for {until}: {why}"));
+    }
+
+    /// Of which models the GPUs of a lease are, where there are several.
+    fn models_of(&self, lease: &Lease) -> String {
+        if self.models.len() < 2 {
+            return String::new();
+        }
+        let of = lease.gpus.seats().iter().filter_map(|seat| self.nodes.get(&seat.node));
+        let found: BTreeSet<ModelIndex> = of.copied().collect();
+        let names: Vec<&str> =
+            found.iter().filter_map(|model| Some(&**self.models.get(usize::from(model.0))?)).collect();
+        if names.is_empty() { String::new() } else { format!(" ({})", names.join(" and ")) }
     }
 
     fn auction(&mut self, now: Time, round: Round, auction: &Auction) {
