@@ -238,6 +238,29 @@ fn nobody_is_stopped_because_it_would_be_faster_where_a_limit_is_in_its_way() {
     assert!(given.iter().any(|text| text.contains("1 GPU (v100) on 1 node")), "{given:?}");
 }
 
+#[test]
+fn jobs_that_change_places_do_so_once_however_long_each_takes_to_leave() {
+    let job = |stage: Stage, at, slow, save_s| {
+        stage.job_with(at, 1, 7200, |spec| {
+            let mut speeds = PerModel::all(Rate::ONE);
+            speeds[ModelIndex(1)] = Rate::new(slow).unwrap();
+            spec.speeds = Some(speeds);
+            spec.restart =
+                Restart { save: Span::from_secs(save_s), restore: Span::from_secs(10), ..spec.restart };
+        })
+    };
+    for (first_s, second_s) in [(2, 20), (20, 2), (5, 5)] {
+        let stage = Stage::new("v100=1,p100=1", 1).tenant("ann");
+        let stage = job(job(stage, 0, 0.9, first_s), 30, 0.3, second_s);
+        let (ends, records) = stage.play(policy("promise"));
+        let starts = records.iter().flat_map(|record| &record.commands);
+        let starts = starts.filter(|command| matches!(command, Command::Start(_))).count();
+        // One move each, and back to the faster model when the other has done.
+        assert!(starts <= 5, "{first_s} and {second_s} s: {starts} starts, {ends:?}");
+        assert!(ends[&1] < 7400.0, "{first_s} and {second_s} s: {ends:?}");
+    }
+}
+
 /// What comes of work.
 fn outcome(cluster: &ClusterSpec, jobs: Workload, setup: &Setup) -> Summary {
     let how = Run { ledger: None, ledger_path: None, progress: &|_| {} };

@@ -56,9 +56,11 @@ pub(super) fn exchange(
     }
     if snapshot.occasion != Occasion::Regular {
         free = snapshot.available();
-        for piece in &pieces {
-            let model = ModelIndex(piece.model as u16);
-            free[model] = free[model].less(GpuCount(piece.gang));
+        for (claim, grant) in granted.iter() {
+            let Some(model) = grant.model(snapshot) else { continue };
+            if held(snapshot, &cases[claim.at]) != Some(model) {
+                free[model] = free[model].less(grant.gpus);
+            }
         }
     }
     for model in models.iter().filter(|model| is_limited(snapshot, **model)) {
@@ -124,8 +126,13 @@ fn is_movable(snapshot: &Snapshot, case: &Case<'_>, grant: &Grant) -> bool {
     }
 }
 
+/// The model that a job has, or is about to leave.
+fn held(snapshot: &Snapshot, case: &Case<'_>) -> Option<ModelIndex> {
+    snapshot.leases.of_job(Some(case.view.job)).and_then(|lease| snapshot.model_of(lease))
+}
+
 fn values(snapshot: &Snapshot, case: &Case<'_>, omega: f64, models: &[ModelIndex]) -> Vec<f64> {
-    let held = snapshot.leases.of_job(Some(case.view.job)).and_then(|lease| snapshot.model_of(lease));
+    let held = held(snapshot, case);
     let stays = WORTH_MOVING + case.restart_s / case.left_s.max(case.restart_s).max(1.0);
     let weight = omega * f64::from(case.view.gang).sqrt();
     let value = |(model, rate): (&ModelIndex, &f64)| {
