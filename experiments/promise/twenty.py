@@ -171,12 +171,18 @@ def on_the_whole(all_found):
         yield times, rival, len(both)
 
 
+def at_least_one(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
+    return int(text)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--seed", type=int, default=1, help="of the first trace; each has the next")
-    options.add_argument("--seeds", type=int, default=1, help="how many seeds, from that one on")
-    options.add_argument("--times", type=int, default=1, help="so many times as many jobs in each trace")
-    options.add_argument("--gangs", type=int, metavar="PART", help="no gang of more than one in so many GPUs")
+    options.add_argument("--seeds", type=at_least_one, default=1, help="how many seeds, from that one on")
+    options.add_argument("--times", type=at_least_one, default=1, help="so many times as many jobs in each trace")
+    options.add_argument("--gangs", type=at_least_one, metavar="PART", help="no gang of more than one in so many GPUs")
     options.add_argument("--only", type=int, action="append", help="these traces, counted from 0")
     options.add_argument("--policy", action="append", help="beside ours; default: all")
     options.add_argument("--set", action="append", default=[], help="a parameter of ours, or POLICY.KEY=VALUE")
