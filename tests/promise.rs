@@ -143,7 +143,9 @@ fn whoever_is_started_again_is_left_alone_until_it_has_worked_for_as_long_as_tha
 /// Lines of this kind that a job was told, each with when.
 fn told(records: &[Record], job: u64, begins: &str) -> Vec<(f64, String)> {
     let mut told = Explanation::new(JobId(job));
-    records.iter().for_each(|record| told.take(record));
+    for record in records {
+        told.take(record);
+    }
     let lines = told.lines.into_iter().filter(|line| line.text.starts_with(begins));
     lines.map(|line| (line.at_s, line.text)).collect()
 }
@@ -183,8 +185,8 @@ fn a_job_that_runs_is_told_when_its_promise_moves() {
     let (_, records) = stage.play(policy("promise"));
     let due = |at: Time| {
         let upto = records.iter().filter(|record| record.now <= at);
-        let told = upto.flat_map(|record| record.decision.iter().flat_map(|decision| &decision.promises));
-        told.filter(|promised| promised.job == JobId(0)).last().unwrap().by.seconds()
+        let mut told = upto.flat_map(|record| record.decision.iter().flat_map(|decision| &decision.promises));
+        told.rfind(|promised| promised.job == JobId(0)).unwrap().by.seconds()
     };
     // Alone for ten minutes, it shares from then on.
     assert!((due(Time::from_seconds(1.0)) - 3600.0).abs() < 1.0);
