@@ -241,6 +241,37 @@ fn nobody_is_stopped_because_it_would_be_faster_where_a_limit_is_in_its_way() {
 }
 
 #[test]
+fn jobs_of_one_tenant_change_places_within_its_limit() {
+    let mut limit = PerModel::all(GpuCount(u32::MAX));
+    limit[ModelIndex(0)] = GpuCount(1);
+    let job = |stage: Stage, at, slow| {
+        stage.job_with(at, 1, 7200, |spec| {
+            let mut speeds = PerModel::all(Rate::ONE);
+            speeds[ModelIndex(1)] = Rate::new(slow).unwrap();
+            spec.speeds = Some(speeds);
+        })
+    };
+    let stage = Stage::new("v100=2,p100=1", 1).tenant("ann").limit(limit);
+    let (ends, records) = job(job(stage, 0, 0.95), 30, 0.3).play(policy("promise"));
+    assert!(ends[&0] < 7200.0 / 0.95 + 60.0 && ends[&1] < 7300.0, "{ends:?}");
+    assert_eq!(stopped_for_limits(&records), []);
+}
+
+#[test]
+fn who_waits_for_a_limit_is_told_of_no_end_and_others_are_told_as_without_it() {
+    let mut limit = PerModel::all(GpuCount(u32::MAX));
+    limit[ModelIndex(0)] = GpuCount(1);
+    // One GPU stays free: the limit leaves nothing of it for the first tenant, and the second asks for two.
+    let stage = Stage::new("v100=4", 4).tenant("ann").limit(limit).job(0, 1, 3600).job(0, 1, 7200);
+    let (_, records) = stage.tenant("bob").job(60, 2, 1800).job(60, 2, 1800).play(policy("promise"));
+    let first_s = told(&records, 1, "promised within").first().map(|(at_s, _)| *at_s);
+    assert!(first_s.unwrap() >= 3600.0, "it waits for its tenant's other job");
+    let (_, text) = told(&records, 3, "promised within").remove(0);
+    let waits = "waits because 2 jobs hold the GPUs that it could use, for another 30 min or so";
+    assert!(text.contains(waits), "{text}");
+}
+
+#[test]
 fn jobs_that_change_places_do_so_once_however_long_each_takes_to_leave() {
     let job = |stage: Stage, at, slow, save_s| {
         stage.job_with(at, 1, 7200, |spec| {

@@ -49,39 +49,43 @@ impl JobFile {
         }
         if let Some(name) = nothing(&self.fields) {
             let what = format!("{name} is not a number, or nothing at all: nan and inf are not allowed");
-            return Err(wrong(self.at(name), what));
+            return Err(wrong(self.at(&[name]), what));
         }
         serde_json::from_value(Value::Object(self.fields.clone())).map_err(|error| {
             match culprit(&self.fields) {
-                Some((name, error)) => wrong(self.at(&name), format!("{name}: {error}")),
+                Some((path, error)) => wrong(self.at(&path), format!("{}: {error}", path.join("."))),
                 None => wrong(&self.place, error),
             }
         })
     }
 
-    /// The file and the line on which a field is set.
-    fn at(&self, field: &str) -> String {
-        let sets = |line: &str| {
+    /// The file and the line on which a field is set; of one in a table, the first such line from that of the table on.
+    fn at(&self, path: &[&str]) -> String {
+        let sets = |field: &str, line: &str| {
             let line = line.trim_start().trim_start_matches(['[', '"', '\'']);
             let rest = line.strip_prefix(field).map(|rest| rest.trim_start_matches(['"', '\'', ' ']));
             rest.is_some_and(|rest| rest.starts_with(['=', ':', ']']))
         };
-        match self.text.lines().position(sets) {
-            Some(at) => format!("{}: line {}", self.place, at + 1),
-            None => self.place.clone(),
+        let mut found = None;
+        for field in path {
+            let mut lines = self.text.lines().enumerate().skip(found.unwrap_or(0));
+            found = lines.find(|(_, line)| sets(field, line)).map(|(at, _)| at).or(found);
         }
+        found.map_or_else(|| self.place.clone(), |at| format!("{}: line {}", self.place, at + 1))
     }
 }
 
-/// The first field that would not do in a job that has nothing else, and why; of a table, the first in it.
-fn culprit(fields: &Map<String, Value>) -> Option<(String, serde_json::Error)> {
+/// The first field that would not do in a job that has nothing else, and why; of a table that would do if it were empty, the first in it.
+fn culprit(fields: &Map<String, Value>) -> Option<(Vec<&str>, serde_json::Error)> {
     fields.iter().find_map(|(name, value)| {
         let error = refused(name, value.clone())?;
-        let inner = value.as_object().into_iter().flatten().find_map(|(inner, value)| {
-            let alone = Map::from_iter([(inner.clone(), value.clone())]);
-            Some((inner.clone(), refused(name, Value::Object(alone))?))
-        });
-        Some(inner.unwrap_or_else(|| (name.clone(), error)))
+        let is_table = refused(name, json!({})).is_none();
+        let inner =
+            value.as_object().filter(|_| is_table).into_iter().flatten().find_map(|(inner, value)| {
+                let alone = Map::from_iter([(inner.clone(), value.clone())]);
+                Some((vec![name.as_str(), inner.as_str()], refused(name, Value::Object(alone))?))
+            });
+        Some(inner.unwrap_or_else(|| (vec![name.as_str()], error)))
     })
 }
 

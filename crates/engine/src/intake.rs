@@ -84,6 +84,8 @@ impl Engine {
         };
         let lease = job.lease();
         self.state.holds.insert(id);
+        // When it is released, why it waits is news again.
+        self.state.waits.remove(&id);
         match lease {
             Some(lease) => self.stop(lease, StopReason::Held, step),
             None => Arc::make_mut(&mut self.state.jobs).change(id, |job| job.state = JobState::Held),

@@ -4,14 +4,14 @@ use evenhand_core::{Command, JobId, Outcome, Record, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A job may be later by this part of the time from when it came: promises are told anew when they move by as much.
+/// A job may be later by this part of the time within which it was promised to be done, when that was told last.
 const TOLERATED: f64 = 0.1;
 
 /// What was promised to jobs that have not ended, and how earlier promises turned out.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Promises {
     open: BTreeMap<JobId, Time>,
-    /// When each of them was first promised anything.
+    /// When that was told.
     #[serde(default)]
     since: BTreeMap<JobId, Time>,
     /// Jobs that finished by then, or no later than is tolerated.
@@ -30,7 +30,7 @@ impl Promises {
     pub(super) fn take(&mut self, record: &Record) {
         for promised in record.decision.iter().flat_map(|decision| &decision.promises) {
             self.open.insert(promised.job, promised.by);
-            self.since.entry(promised.job).or_insert(record.now);
+            self.since.insert(promised.job, record.now);
         }
         for command in &record.commands {
             let Command::End { job, outcome, .. } = command else { continue };
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_is_kept_if_the_job_is_no_later_than_a_tenth_of_its_fair_time() {
+    fn a_promise_is_kept_if_the_job_is_no_later_than_by_a_tenth() {
         let by = Time::from_seconds(200.0);
         let told = |job| Promised { job: JobId(job), by, expected: by, at_most: by, behind: 0, until: by };
         let mut promises = Promises::default();

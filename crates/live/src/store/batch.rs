@@ -58,12 +58,18 @@ impl<'a> Batch<'a> {
             self.take_command(seq, record.now, command)?;
         }
         for note in &record.notes {
-            let (job, why) = match note {
-                Note::Waits { job, reason } => (job, reason.sentence().to_owned()),
-                Note::Forsaken { job, by, outcome } => (job, forsaken(*by, *outcome)),
-                _ => continue,
-            };
-            self.write("UPDATE job SET why = ?2 WHERE id = ?1", (job.0, why))?;
+            match note {
+                // Why it would wait is no news of a job on hold.
+                Note::Waits { job, reason } => self.write(
+                    "UPDATE job SET why = ?2 WHERE id = ?1 AND NOT on_hold",
+                    (job.0, reason.sentence()),
+                )?,
+                Note::Forsaken { job, by, outcome } => {
+                    let why = forsaken(*by, *outcome);
+                    self.write("UPDATE job SET why = ?2 WHERE id = ?1", (job.0, why))?;
+                }
+                _ => {}
+            }
         }
         for job in mentioned(record, self.leases) {
             self.write("INSERT OR IGNORE INTO mention (job, seq) VALUES (?1, ?2)", (job, seq))?;
@@ -193,7 +199,7 @@ impl<'a> Batch<'a> {
     /// A job that runs is on hold only when it has stopped. Why it waited before, or runs, is no reason for what comes now.
     fn hold(&self, job: JobId, hold: bool) -> Result<(), StoreError> {
         let update = "UPDATE job SET on_hold = ?2,
-                      why = CASE WHEN phase IN ('queued', 'held') THEN iif(?2, ?3, NULL) ELSE why END,
+                      why = CASE WHEN phase = 'queued' AND ?2 THEN ?3 WHEN phase = 'held' AND NOT ?2 THEN NULL ELSE why END,
                       phase = CASE WHEN phase IN ('queued', 'held') THEN iif(?2, 'held', 'queued') ELSE phase END
                       WHERE id = ?1 AND ended IS NULL";
         self.write(update, (job.0, hold, StopReason::Held.sentence()))

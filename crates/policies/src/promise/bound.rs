@@ -2,7 +2,8 @@
 //!
 //! Jobs that change places between models have to leave before they can come. Whatever happens meanwhile, such as the end of the first of them, is decided about while the
 //! others still hold what they leave. If that were looked at afresh, the first would find nothing free but the place that it has just left, and all would go back
-//! where they were, each for the price of a start. So the last plan holds for those who have no lasting lease.
+//! where they were, each for the price of a start. So the last plan holds for those who have no lasting lease, as far as it
+//! names them: where jobs are interrupted at rounds only, plans between rounds name none who is still leaving.
 
 use evenhand_core::{Grant, Job, JobId, Lease, ModelIndex, Site, Snapshot};
 use std::collections::BTreeMap;

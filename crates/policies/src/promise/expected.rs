@@ -5,48 +5,57 @@
 //! ```
 //!
 //! Whoever has GPUs keeps them to its end, and the others follow in the order of this decision; but whoever is promised an end is given GPUs of others in time for it.
-//! Who will come, and who has to make way then, is not foreseen.
+//! Who will come, and who has to make way then, is not foreseen; nor is anything of those who wait for something else than GPUs.
 
 use super::case::Case;
+use super::matching;
 use super::order::{Desk, Heard};
-use evenhand_core::{ModelIndex, Reason, Snapshot, Span};
+use evenhand_core::{ModelIndex, Others, Reason, Snapshot, Span};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// What is expected of a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
-    /// Seconds until it has GPUs; none if it has.
+    /// Seconds until it is at work.
     pub start_s: f64,
     /// How long what is left of it takes there, as a multiple of what it takes on GPUs of average speed.
     pub times: f64,
-    /// Jobs that hold the GPUs that it could use, if these are what it waits for.
+    /// Jobs that hold the GPUs that it could use, if it waits.
     pub behind: u32,
 }
 
-/// For everybody who was heard; nothing for whoever no GPUs will do.
+/// For everybody who was granted GPUs, and for whoever waits for GPUs that others hold. `others`: whether leases of those who were not heard go on.
 pub(super) fn all(
     snapshot: &Snapshot,
     cases: &[Case<'_>],
     desk: &Desk<'_>,
     heard: &Heard,
+    others: Others,
 ) -> Vec<Option<Expected>> {
     let mut coming = Coming::new(snapshot);
     let mut all = vec![None; cases.len()];
     for (claim, grant) in &heard.granted {
         let case = &cases[claim.at];
-        let model = grant.model(snapshot).map_or(0, |model| usize::from(model.0));
-        coming.hold(model, grant.gpus.0, case);
+        let model = grant.model(snapshot).map(|model| usize::from(model.0));
+        coming.take(model, grant.gpus.0, case);
         let start_s = if case.runs { 0.0 } else { case.start_s };
-        all[claim.at] = Some(Expected { start_s, times: case.times(model), behind: 0 });
+        let times = model.map_or(1.0, |model| case.times(model));
+        all[claim.at] = Some(Expected { start_s, times, behind: 0 });
+    }
+    if others == Others::Keep {
+        for (case, _) in cases.iter().zip(&all).filter(|(case, heard)| case.runs && heard.is_none()) {
+            let model = matching::held(snapshot, case).map(|model| usize::from(model.0));
+            coming.take(model, case.view.gang, case);
+        }
     }
     let holders = coming.holders.clone();
-    for (claim, why) in &heard.refused {
+    for (claim, _) in heard.refused.iter().filter(|(_, why)| *why == Reason::NoRoom) {
         let case = &cases[claim.at];
         let Some((free_s, model)) = coming.wait_for(case) else { continue };
         let start_s = desk.can_wait_s(claim.at).map_or(free_s, |latest_s| free_s.min(latest_s));
         let could_use = case.view.rates.iter().zip(&holders).filter(|(rate, _)| **rate > 0.0);
-        let behind = if *why == Reason::NoRoom { could_use.map(|(_, jobs)| jobs).sum() } else { 0 };
+        let behind = could_use.map(|(_, jobs)| jobs).sum();
         all[claim.at] = Some(Expected { start_s: start_s + case.start_s, times: case.times(model), behind });
     }
     all
@@ -74,7 +83,21 @@ impl Coming {
         }
     }
 
-    /// A job has GPUs of a model from now to its end.
+    /// A job has GPUs of a model from now to its end; of several, if it mixes them.
+    fn take(&mut self, model: Option<usize>, gpus: u32, case: &Case<'_>) {
+        if let Some(model) = model {
+            return self.hold(model, gpus, case);
+        }
+        let mut need = gpus;
+        for model in 0..self.free.len() {
+            let part = need.min(self.free[model]);
+            if part > 0 {
+                self.hold(model, part, case);
+                need -= part;
+            }
+        }
+    }
+
     fn hold(&mut self, model: usize, gpus: u32, case: &Case<'_>) {
         self.free[model] = self.free[model].saturating_sub(gpus);
         self.holders[model] += 1;
@@ -84,6 +107,7 @@ impl Coming {
 
     /// Lets a job have GPUs as soon as there are enough of a model, the fastest of those for it; seconds from the beginning until then.
     fn wait_for(&mut self, case: &Case<'_>) -> Option<(f64, usize)> {
+        case.view.rates.iter().find(|rate| **rate > 0.0)?;
         loop {
             let rates = case.view.rates.iter().enumerate();
             let fits = rates.filter(|(model, rate)| **rate > 0.0 && self.free[*model] >= case.view.gang);

@@ -12,7 +12,10 @@
 
 use super::case::Case;
 use super::order::Claim;
-use evenhand_core::{GpuCount, Grant, Lease, ModelIndex, Occasion, PerModel, Site, Snapshot, Tenant};
+use evenhand_core::{
+    GpuCount, Grant, Lease, ModelIndex, Occasion, PerModel, Site, Snapshot, Tenant, TenantId,
+};
+use std::collections::BTreeMap;
 
 /// Nobody is moved for less.
 const WORTH_MOVING: f64 = 0.05;
@@ -63,10 +66,13 @@ pub(super) fn exchange(
             }
         }
     }
+    let wishes: Vec<Vec<f64>> = pieces.iter().map(|piece| piece.values.clone()).collect();
     for model in models.iter().filter(|model| is_limited(snapshot, **model)) {
         hold_to_limits(snapshot, cases, granted, &mut pieces, *model);
     }
     improve(&mut pieces, &mut free, models.len());
+    let tenant = |piece: &Piece| cases[granted[piece.at].0.at].view.job.spec.tenant;
+    change_among_themselves(snapshot, &mut pieces, wishes, tenant);
     for piece in pieces {
         let (_, grant) = &mut granted[piece.at];
         let model = ModelIndex(piece.model as u16);
@@ -76,10 +82,10 @@ pub(super) fn exchange(
     }
 }
 
-/// Whether any tenant may have no more than a part of the GPUs of a model.
+/// Whether any tenant may have only so many GPUs of a model.
 fn is_limited(snapshot: &Snapshot, model: ModelIndex) -> bool {
-    let capacity = snapshot.cluster.capacity(model);
-    snapshot.tenants.iter().any(|tenant| tenant.limit.is_some_and(|limit| limit[model] < capacity))
+    let limited = |tenant: &Tenant| tenant.limit.is_some_and(|limit| limit[model] < GpuCount(u32::MAX));
+    snapshot.tenants.iter().any(limited)
 }
 
 /// Lets no more of a tenant's jobs go to a model than fit within its limits beside those that are there, whoever may leave: those who gain most by it. Whoever found no place in
@@ -112,6 +118,32 @@ fn hold_to_limits(
     }
 }
 
+/// Jobs of one tenant with limits change places among themselves, whatever the limits: it has what it had.
+fn change_among_themselves(
+    snapshot: &Snapshot,
+    pieces: &mut [Piece],
+    wishes: Vec<Vec<f64>>,
+    tenant: impl Fn(&Piece) -> TenantId,
+) {
+    let mut limited: BTreeMap<TenantId, (Vec<usize>, Vec<Piece>)> = BTreeMap::new();
+    for (at, (piece, wishes)) in pieces.iter().zip(wishes).enumerate() {
+        if snapshot.tenants.lineage(tenant(piece)).any(|tenant| tenant.limit.is_some()) {
+            let (places, all) = limited.entry(tenant(piece)).or_default();
+            places.push(at);
+            all.push(Piece { at: piece.at, gang: piece.gang, model: piece.model, values: wishes });
+        }
+    }
+    let models = snapshot.cluster.models.len();
+    for (places, mut all) in limited.into_values() {
+        for (a, b) in (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))) {
+            rotate(&mut all, &[a, b]);
+        }
+        for (at, piece) in places.into_iter().zip(all) {
+            pieces[at].model = piece.model;
+        }
+    }
+}
+
 /// Between rounds nobody who runs is moved, and nobody who was started again only just now; a lease that mixes models or sits on a node that is being emptied stays as it is.
 fn is_movable(snapshot: &Snapshot, case: &Case<'_>, grant: &Grant) -> bool {
     if case.settles() || case.view.job.spec.mixes_models || grant.gpus != case.view.job.spec.gpus.min {
@@ -127,7 +159,7 @@ fn is_movable(snapshot: &Snapshot, case: &Case<'_>, grant: &Grant) -> bool {
 }
 
 /// The model that a job has, or is about to leave.
-fn held(snapshot: &Snapshot, case: &Case<'_>) -> Option<ModelIndex> {
+pub(super) fn held(snapshot: &Snapshot, case: &Case<'_>) -> Option<ModelIndex> {
     snapshot.leases.of_job(Some(case.view.job)).and_then(|lease| snapshot.model_of(lease))
 }
 

@@ -180,7 +180,7 @@ impl Promised {
         let refused =
             heard.refused.iter().map(|(claim, why)| (cases[claim.at].id(), desk.why(claim.at, *why)));
         let refused = refused.collect();
-        let promises = telling::tell(snapshot, cases, &desk, &heard, &mut books.fluid);
+        let promises = telling::tell(snapshot, cases, &desk, &heard, others, &mut books.fluid);
         let grants = heard.granted.into_iter().map(|(_, grant)| grant).collect();
         Plan { others, grants, refused, promises, again, bears, ..Plan::default() }
     }

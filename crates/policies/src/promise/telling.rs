@@ -4,7 +4,7 @@ use super::case::Case;
 use super::expected::{self, Expected};
 use super::fluid::Fluid;
 use super::order::{Claim, Desk, Heard};
-use evenhand_core::{Promised, Snapshot, Span, Time};
+use evenhand_core::{Others, Promised, Reason, Snapshot, Span, Time};
 
 /// A promise is told anew when it has moved by this part of the fair time.
 const NEWS: f64 = 0.1;
@@ -15,10 +15,13 @@ pub(super) fn tell(
     cases: &[Case<'_>],
     desk: &Desk<'_>,
     heard: &Heard,
+    others: Others,
     fluid: &mut Fluid,
 ) -> Vec<Promised> {
     let runs = heard.granted.iter().map(|(claim, _): &(Claim, _)| (claim.at, false));
-    let waits = heard.refused.iter().map(|(claim, _)| (claim.at, true));
+    // Of whoever waits for something else than GPUs nothing is foreseen, and its share alone would not help it.
+    let waits = heard.refused.iter().filter(|(_, why)| *why == Reason::NoRoom);
+    let waits = waits.map(|(claim, _)| (claim.at, true));
     let mut told = Vec::new();
     for (at, waiting) in runs.chain(waits) {
         let case = &cases[at];
@@ -37,11 +40,9 @@ pub(super) fn tell(
     if told.is_empty() {
         return Vec::new();
     }
-    let expected = expected::all(snapshot, cases, desk, heard);
-    // Whoever no GPUs will do is told as if there were some.
-    let alone = Expected { start_s: 0.0, times: 1.0, behind: 0 };
-    let promised = |at: &usize| promised(snapshot.now, &cases[*at], expected[*at].unwrap_or(alone));
-    let mut promises: Vec<Promised> = told.iter().map(promised).collect();
+    let expected = expected::all(snapshot, cases, desk, heard, others);
+    let promised = |at: &usize| Some(promised(snapshot.now, &cases[*at], expected[*at]?));
+    let mut promises: Vec<Promised> = told.iter().filter_map(promised).collect();
     promises.sort_unstable_by_key(|promised| promised.job);
     promises
 }

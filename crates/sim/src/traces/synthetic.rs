@@ -63,7 +63,8 @@ impl Synthetic {
     /// Refuses work of which a cluster can seat no gang at all.
     pub fn check_for(&self, cluster: &ClusterSpec) -> Result<(), InputError> {
         let most = largest(cluster);
-        match self.gpus.iter().map(|(gang, _)| *gang).min() {
+        let drawn = self.gpus.iter().filter(|(_, weight)| *weight > 0.0);
+        match drawn.map(|(gang, _)| *gang).min() {
             Some(least) if least > most => {
                 let allowed = format!(
                     "no GPU model of this cluster has more than {most} GPUs, so none of these gangs could ever run"
