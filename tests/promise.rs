@@ -262,12 +262,12 @@ fn who_waits_for_a_limit_is_told_of_no_end_and_others_are_told_as_without_it() {
     let mut limit = PerModel::all(GpuCount(u32::MAX));
     limit[ModelIndex(0)] = GpuCount(1);
     // One GPU stays free: the limit leaves nothing of it for the first tenant, and the second asks for two.
-    let stage = Stage::new("v100=4", 4).tenant("ann").limit(limit).job(0, 1, 3600).job(0, 1, 7200);
+    let stage = Stage::new("v100=4", 4).tenant("ann").limit(limit).job(0, 1, 600).job(0, 1, 7200);
     let (_, records) = stage.tenant("bob").job(60, 2, 1800).job(60, 2, 1800).play(policy("promise"));
     let first_s = told(&records, 1, "promised within").first().map(|(at_s, _)| *at_s);
-    assert!(first_s.unwrap() >= 3600.0, "it waits for its tenant's other job");
-    let (_, text) = told(&records, 3, "promised within").remove(0);
-    let waits = "waits because 2 jobs hold the GPUs that it could use, for another 30 min or so";
+    assert!(first_s.unwrap() >= 600.0, "it waits for its tenant's other job");
+    let (_, text) = told(&records, 2, "promised within").remove(0);
+    let waits = "waits because 2 jobs hold the GPUs that it could use, for another 9 min or so";
     assert!(text.contains(waits), "{text}");
 }
 
