@@ -52,7 +52,9 @@ pub fn lose_everything(cluster: &mut Cluster, server: &mut Server) {
     cluster.kill_controller();
     thread::sleep(Duration::from_secs(3));
     cluster.restart_controller();
-    // A node tells it of jobs that ended meanwhile at its next attempt, after up to 15 s. If the node were lost before that, nobody would ever know.
+    // A node tells it of jobs that ended meanwhile at its next attempt, after up to 15 s. If the node were lost before that, nobody would ever know; and Slurm would run again
+    // whoever ended just as the daemon or the node goes. So nobody ends until they are gone.
+    server.let_nobody_end(true);
     eventually("the controller has heard of all ends", || {
         let running = cluster.says("squeue", &["-h", "-t", "running,completing", "-o", "%j"]);
         !running.is_empty() && !running.lines().any(|name| is_done(server, name))
@@ -60,6 +62,7 @@ pub fn lose_everything(cluster: &mut Cluster, server: &mut Server) {
     cluster.restart_node(2);
     cluster.set_node("gpu1", "down");
     thread::sleep(Duration::from_secs(2));
+    server.let_nobody_end(false);
     server.kill();
     thread::sleep(Duration::from_secs(2));
     cluster.set_node("gpu1", "resume");
