@@ -38,7 +38,10 @@ pub(super) fn changed(
         let read = |guaranteed| quota("guaranteed", guaranteed, 0, models);
         tenant.guaranteed = guaranteed.as_ref().map(read).transpose()?;
     }
-    if let (Some(guaranteed), Some(limit)) = (&tenant.guaranteed, &tenant.limit) {
+    // Whoever was given both before may still be given another weight.
+    if let (Some(guaranteed), Some(limit)) = (&tenant.guaranteed, &tenant.limit)
+        && (change.limit.is_some() || change.guaranteed.is_some())
+    {
         let beyond = models
             .iter()
             .zip(guaranteed.values().zip(limit.values()))

@@ -66,13 +66,19 @@ pub(super) fn exchange(
             }
         }
     }
-    let wishes: Vec<Vec<f64>> = pieces.iter().map(|piece| piece.values.clone()).collect();
-    for model in models.iter().filter(|model| is_limited(snapshot, **model)) {
-        hold_to_limits(snapshot, cases, granted, &mut pieces, *model);
+    let limited: Vec<ModelIndex> =
+        models.iter().copied().filter(|model| is_limited(snapshot, *model)).collect();
+    if limited.is_empty() {
+        improve(&mut pieces, &mut free, models.len());
+    } else {
+        let wishes: Vec<Vec<f64>> = pieces.iter().map(|piece| piece.values.clone()).collect();
+        for model in limited {
+            hold_to_limits(snapshot, cases, granted, &mut pieces, model);
+        }
+        improve(&mut pieces, &mut free, models.len());
+        let tenant = |piece: &Piece| cases[granted[piece.at].0.at].view.job.spec.tenant;
+        change_among_themselves(snapshot, &mut pieces, wishes, tenant);
     }
-    improve(&mut pieces, &mut free, models.len());
-    let tenant = |piece: &Piece| cases[granted[piece.at].0.at].view.job.spec.tenant;
-    change_among_themselves(snapshot, &mut pieces, wishes, tenant);
     for piece in pieces {
         let (_, grant) = &mut granted[piece.at];
         let model = ModelIndex(piece.model as u16);

@@ -25,7 +25,7 @@
 //!
 //! On which GPU model: those who run are exchanged between models as long as sum_i omega_i sqrt(g_i) ln(r_ij / max_j r_ij) grows (`matching.rs`), with omega_i larger
 //! the closer job i is to where even its fastest model would not help it any more (`hurry.rs`), and as far as limits of tenants go. Whoever has left for another model
-//! goes on to it, whatever happens meanwhile (`bound.rs`).
+//! goes on to it, as long as there is room and nothing suits all of them better (`bound.rs`).
 //!
 //! R_i is the time left: the guess of its forecast, Rhigh_i what one in ten exceeds. Of a job of which nothing at all is known as much is expected to be
 //! left as it has done: it comes in the order of least attained service, and no risk is seen in it.
